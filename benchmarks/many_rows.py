@@ -75,7 +75,7 @@ def run(method: str, samples: int, approximate: str | int | None) -> str:
         return f"{text}: refused after {perf_counter() - start:.1f} s: {str(error)[:90]}"
     grown = getrusage(RUSAGE_SELF).ru_maxrss * 1024
     memory = f"memory {shown_bytes(grown - before)}" if grown > peak else "no new peak of memory"
-    demand = f", demanded {shown_bytes(max(demands))}" if max(demands, default=0) > SHOWN else ""
+    demand = f", demanded {shown_bytes(demands[-1])}" if demands and demands[-1] > SHOWN else ""
     grouped = model.approximation_
     rows = (
         "" if grouped is None else f", {grouped.n_groups:,} groups, distance {grouped.distance:.3f}"

@@ -36,11 +36,12 @@ sphinx_gallery_conf = {
     # pictures are shown, so the name of their Axes is not
     "ignore_repr_types": r"matplotlib\.",
     "show_memory": False,
-    "min_reported_time": 1_000,
+    # these pages would appear in the search, and load scripts from elsewhere
+    "write_computation_times": False,
     # nothing of one example may reach the next
     "reset_modules": ("matplotlib",),
 }
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_block", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "attrs_block", "attrs_inline"]
 # links to headings of the first two levels, as on GitHub
 myst_heading_anchors = 2
 autosummary_generate = True

@@ -629,6 +629,17 @@ def test_of_one_member_nothing_is_known():
     assert not model.sample_confidence_.any()
 
 
+def test_a_doubt_does_not_contradict_the_choice_of_the_number(monkeypatch):
+    X = load("blobs").X
+    doubt = "The clusters are not better separated than those of a single cloud."
+    monkeypatch.setattr("coterie.consensus.steps.cloud_doubt", lambda *given: doubt)
+    chosen = ConsensusClustering(n_members=10, random_state=0).fit(X)
+    assert "borders" in chosen.selection_.evidence[5]
+    assert "The choice of their number found 5 separated clusters, but" in str(chosen.verdict_)
+    given = ConsensusClustering(5, n_members=10, random_state=0).fit(X)
+    assert doubt in str(given.verdict_)
+
+
 def test_a_wild_column_is_doubted_in_an_array_and_scaled_in_a_frame():
     pandas = pytest.importorskip("pandas")
     wild = np.column_stack([BLOBS.X, np.random.default_rng(0).normal(0, 1e4, 500)])

@@ -29,7 +29,7 @@ table = pd.DataFrame(
         "channel": [rng.choice(["app", "web", "shop"], p=p) for p in
                     np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]])[kind]],
         "newsletter": rng.random(400) < np.array([0.2, 0.7, 0.5])[kind],
-        "since": pd.Timestamp("2025-01-01") - pd.to_timedelta(days.round(), "D"),
+        "first_order": pd.Timestamp("2025-01-01") - pd.to_timedelta(days.round(), "D"),
         "country": "CH",
     }
 )  # fmt: skip

@@ -166,8 +166,8 @@ class Result(DiagnosisMixin):
         X : array, dataframe or sparse matrix, optional
             The features. ``coordinates`` are then their principal components instead of spectral
             coordinates of the members, and the hash in ``input`` is computed from the features. Its
-            columns describe the clusters; without it, those that a ConsensusClustering was fitted on.
-            It may be a table with categories and gaps, of a solver's samples, too.
+            columns describe the clusters; by default, the table that a ConsensusClustering was fitted
+            on does. It may have categories and gaps, for a solver, too.
         selection : Selection, optional
             How k was chosen; by default the model's own ``selection_``, if it has one.
         truth : sequence, optional

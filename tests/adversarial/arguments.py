@@ -182,7 +182,6 @@ def of_pictures() -> Iterator[tuple[str, Call]]:
     yield "bars", (pictures.bars, bars)
     distributions = {
         "ks": [2, 3], "grid": [0.0, 1.0], "values": [[0.0, 1.0], [0.5, 1.0]], "recommended": 2,
-        "ambiguous": (0.1, 0.9),
     }  # fmt: skip
     yield "cdf", (plot.cdf, distributions)
     yield "delta_area", (plot.delta_area, {"ks": [2, 3], "values": [0.5, 0.2], "recommended": 2})

@@ -67,3 +67,10 @@ def test_no_name_has_two_pages():
 
 def test_the_estimator_comes_first():
     assert listed()[0] == "ConsensusClustering"
+
+
+def test_every_public_function_has_an_example():
+    functions = {name: found for name, found in public().items() if inspect.isfunction(found)}
+    without = [name for name, found in functions.items() if ">>>" not in (found.__doc__ or "")]
+    # the example of check_solver runs the other checks
+    assert [name for name in without if not name.startswith("testing.check_")] == []

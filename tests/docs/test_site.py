@@ -1,5 +1,6 @@
 """The built site in a browser. ``make docs`` builds it; without it these tests skip."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def test_the_header_has_one_row(site, open_page):
         "API",
         "Benchmarks",
     ]
+
+
+def test_no_page_loads_anything_from_elsewhere(site):
+    loading = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=["'](https?:)?//""")
+    pages = [*site.rglob("*.html")]
+    assert len(pages) > 50
+    assert [page.name for page in pages if loading.search(page.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])

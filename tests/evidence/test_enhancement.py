@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from coterie import enhance
 from coterie.evidence.enhancement import factors
 from coterie.evidence.enhancement.kernels import solve
 from coterie.evidence.enhancement.tiles import TILE, Layout
@@ -68,3 +69,7 @@ def test_panels_and_pairs_hold_the_same_matrix():
     np.testing.assert_array_equal(layout.symmetric_part(panels), matrix)
     by_position = np.concatenate(list(panels), axis=1)
     np.testing.assert_array_equal(by_position[np.ix_(positions, positions)], matrix)
+
+
+def test_evidence_of_zeros_stays_zero():
+    assert not enhance(np.zeros((4, 4))).any()

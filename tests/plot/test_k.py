@@ -45,8 +45,6 @@ def test_cdf_shades_the_ambiguous_interval():
         return [(round(p.get_x(), 9), round(p.get_x() + p.get_width(), 9)) for p in ax.patches]
 
     assert shaded(cdf(KS, GRID, CDF)) == [(0.1, 0.9)]
-    assert shaded(cdf(KS, GRID, CDF, ambiguous=(0.2, 0.6))) == [(0.2, 0.6)]
-    assert shaded(cdf(KS, GRID, CDF, ambiguous=None)) == []
 
 
 def test_delta_area_and_the_mark_of_the_recommended():
@@ -114,7 +112,6 @@ def test_a_selection_brings_everything():
         (lambda: cdf([2.5], GRID, CDF[:1]), "plot.cdf: ks must be whole numbers of at least 1"),
         (lambda: cdf([], GRID, CDF[:0]), "plot.cdf: ks is empty"),
         (lambda: cdf([3, 2, 4], GRID, CDF), "plot.cdf: ks must be ascending without repeats"),
-        (lambda: cdf(KS, GRID, CDF, ambiguous=(0.1,)), "plot.cdf: ambiguous must have shape 2"),
         (lambda: delta_area(KS), "plot.delta_area: values is needed"),
         (lambda: delta_area(KS, [1, 2]), "plot.delta_area: values must have shape 3"),
         (lambda: delta_area(KS, [1, np.inf, 2]), "values must be finite, but entry 1 is inf"),

@@ -207,6 +207,26 @@ def test_equal_medians_are_told_by_means():
     assert "higher visits (mean 2.4 against 0)" in text_of(result)
 
 
+def test_medians_have_the_digits_that_tell_them_apart():
+    noise = np.tile([-0.1, 0.0, 0.1], 10)
+    pressure = np.concatenate([1004.95 + noise, 1005.3 + noise])
+    voltage = np.concatenate([2.3456 + noise, 0.00012 + noise])
+    text = text_of(profile({"pressure": pressure, "voltage": voltage}, np.repeat([0, 1], 30)))
+    assert "lower pressure (1,004.95 against 1,005.3)" in text
+    assert "higher voltage (median 2.35 against 0)" in text
+
+
+def test_of_a_single_sample_only_extreme_values_are_named():
+    rng = np.random.default_rng(0)
+    X = {"a": np.append(rng.normal(size=60), 9.0), "b": np.append(rng.normal(size=60), 0.3)}
+    sentences = profile(X, np.repeat(["rest", "single"], [60, 1])).sentences
+    assert "has lower a (" in sentences[0]
+    assert "has higher a (" in sentences[1]
+    assert not any(" b (" in sentence for sentence in sentences)
+    alone = profile({"b": X["b"]}, np.repeat(["rest", "single"], [60, 1])).sentences
+    assert all("differs from the rest in no single column" in sentence for sentence in alone)
+
+
 def test_no_column_differs():
     X = np.tile([[0.0], [1.0]], (20, 1))
     text = text_of(profile(X, np.repeat([0, 1], 20)))
@@ -229,6 +249,35 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert only.columns["role"].tolist() == ["external"]
     assert not any("by construction" in note for note in only.notes)
     assert any("by construction" in note for note in profile(wider, model).notes)
+
+
+def test_a_table_without_columns():
+    with pytest.raises(DataError, match="X has no columns"):
+        profile(pd.DataFrame(index=[*"abcdefghijkl"]), pd.Series(LABELS, index=[*"abcdefghijkl"]))
+
+
+def test_anndata_is_refused_with_what_to_give_instead():
+    anndata = pytest.importorskip("anndata")
+    data = anndata.AnnData(np.random.default_rng(0).normal(size=(12, 3)))
+    with pytest.raises(DataError, match=r"give adata.to_df\(\), or adata.X with column_names="):
+        profile(data, LABELS)
+    names = profile(data.X, LABELS, column_names=data.var_names).columns["column"]
+    assert names.tolist() == profile(data.to_df(), LABELS).columns["column"].tolist()
+
+
+def test_a_column_that_was_clustered_by_cannot_be_external():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = ConsensusClustering(2, n_members=5, random_state=0).fit(table)
+    for clustering in (model, Result.of(model)):
+        with pytest.raises(DataError, match="'b' cannot be external, because the clusters were"):
+            profile(table, clustering, external=["b"])
+        with pytest.raises(DataError, match="'b' cannot be external, because the clusters were"):
+            profile(table[["a"]], clustering, external={"b": X[:, 1]})
+    assert profile(table, model.labels_, external="b").columns["role"].tolist() == [
+        "used",
+        "external",
+    ]
 
 
 def test_a_table_without_a_column_that_was_clustered_by_says_so():

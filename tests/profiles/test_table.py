@@ -173,6 +173,26 @@ def test_small_clusters_get_the_exact_test(size, rest):
         assert row["p_value"] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_zeros_are_values_like_others(gaps):
+    # one column per share of zeros, so that some of them are gathered and others are not
+    rng = np.random.default_rng(0)
+    zero_shares = np.repeat([0.0, 0.3, 0.5, 0.8, 0.95, 1.0], 3)
+    X = np.round(rng.normal(size=(300, len(zero_shares))), 1)
+    X[rng.random(X.shape) < zero_shares] = 0.0
+    X[::7, 0::3] *= -0.0
+    X[:, 1::3] = np.abs(X[:, 1::3])
+    if gaps:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    X[0] = 5.0
+    labels = rng.integers(0, 4, 300)
+    zeros, ones = (profile(X + shift, labels).table for shift in (0, 1))
+    names = ("difference", "low", "high", "auc", "p_value", "p_adjusted", "missing", "rank")
+    assert_same(zeros, ones, names)
+    for name in ("typical", "typical_rest", "mean", "mean_rest"):
+        np.testing.assert_allclose(zeros[name] + 1, ones[name], rtol=1e-9)
+
+
 def test_auc_is_scikit_learns():
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(90, 4)).round(1), rng.integers(0, 3, 90)

@@ -13,6 +13,7 @@ import coterie
 from coterie import ParameterError, testing
 from coterie.solvers.methods import all_methods, find_method
 from coterie.testing import noisy_copies
+from tests.builders import degenerate
 from tests.strategies import label_matrices
 
 pytestmark = [
@@ -123,29 +124,7 @@ def test_scikit_learn_manners(name):
 
 
 @every_solver
-@pytest.mark.parametrize(
-    ("labels", "n_clusters", "expected"),
-    [
-        pytest.param([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2], id="identical members"),
-        pytest.param([[5], [5], [7], [9]], 3, [0, 0, 1, 2], id="one member"),
-        pytest.param([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1], id="one-cluster member"),
-        pytest.param([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0], id="c = 1"),
-        pytest.param([[0, 0], [1, 0], [2, 1]], 3, [0, 1, 2], id="c = N"),
-        pytest.param([[3, 4]], 1, [0], id="one sample"),
-        pytest.param(
-            [[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]],
-            2,
-            [0, 0, 0, 1, 1, 1],
-            id="a member with every sample alone",
-        ),
-        pytest.param(
-            [[0, None], [0, None], [None, 1], [0, 1], [2, 3], [2, None], [None, 3]],
-            2,
-            [0, 0, 0, 0, 1, 1, 1],
-            id="half missing",
-        ),
-    ],
-)
+@degenerate
 def test_degenerate_inputs(name, labels, n_clusters, expected, request):
     if name == "pta" and "half missing" in request.node.name:
         pytest.skip("a walk on two stars alternates between centre and leaves, and PTA follows it")

@@ -17,10 +17,8 @@ from coterie.core.errors import DataError
 from coterie.core.text import plain
 from coterie.report._page import PAGE_BYTES, page
 from coterie.report._payload import script_json
-from coterie.report._reading import Reading, merged_clusters
 from coterie.result import Result
 from coterie.select import select_k
-from coterie.trust import ClusterVotes
 from tests.report.conftest import IMAGE, SCRIPT
 
 
@@ -151,32 +149,7 @@ def test_one_cluster_boasts_of_nothing():
     assert "No structure" not in alone.text
 
 
-def groups(*members):
-    """The page's text and the clusters that may be two, for members of four groups of 50 or so."""
-    result = Result.of(EAC(3).fit(np.stack(members, axis=1)))
-    return read(result).text, [merged.cluster for merged in Reading(result).merged]
-
-
 FOUR = np.repeat([0, 1, 2, 3], [60, 50, 55, 35])
-
-
-def test_a_cluster_that_every_member_splits_is_said_to_be_two():
-    text, found = groups(*[FOUR] * 5)
-    assert len(found) == 1
-    assert re.search(
-        r"Cluster \d may be two: 5 of 5 members keep a part of about \d\d samples apart from the "
-        r"other part, of about \d\d\. Members put two samples together in 100 % and 100 % of cases "
-        r"inside the parts, and in 0 % across them\.",
-        text,
-    )
-
-
-def test_members_that_cut_a_cluster_each_in_its_own_way_say_nothing():
-    rng = np.random.default_rng(0)
-    three = np.minimum(FOUR, 2)
-    text, found = groups(*(2 * three + rng.integers(0, 2, 200) for _ in range(9)))
-    assert found == []
-    assert "may be two" not in text
 
 
 def test_members_that_stand_apart_are_a_note_if_they_were_given():
@@ -188,38 +161,6 @@ def test_members_that_stand_apart_are_a_note_if_they_were_given():
     made = replace(given, parameters={**given.parameters, "n_members": 10})
     assert "see the table" not in read(made).text
     assert "member_9 stands apart" in read(made).text
-
-
-def test_few_members_that_split_a_cluster_do_not_make_it_two():
-    three = np.minimum(FOUR, 2)
-    assert groups(*[FOUR] * 4, *[three] * 6)[1] == []
-
-
-def test_a_cluster_that_the_members_mix_is_not_two_because_they_mix_it_with_its_rival():
-    # two samples, their rival, and a group far away; three members of twenty part the two, and
-    # three others the rival from them
-    members = np.tile(np.array([0, 0, 0, *[1] * 20])[:, None], 20)
-    members[1, :3] = members[2, 3:6] = 2
-    votes = ClusterVotes.of(Ensemble.from_labels(members), np.array([0, 0, 1, *[2] * 20]))
-    assert merged_clusters(votes, np.array([1, 0, 0])) == []
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_five_blobs_in_five_clusters_are_whole_and_in_four_are_not(seed):
-    rng = np.random.default_rng(seed)
-    centres = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1], [3, 3]])
-    y = np.repeat(np.arange(5), 60)
-    X = centres[y] + rng.standard_normal((300, 2))
-    for k, merged in ((5, 0), (4, 1)):
-        # members with k clusters cannot show that a cluster consists of two
-        members = (k, 2 * k + 7)
-        model = ConsensusClustering(k, member_clusters=members, random_state=seed).fit(X)
-        result = Result.of(model)
-        found = Reading(result).merged
-        assert len(found) == merged
-        for one in found:
-            inside = y[result.labels == one.cluster]
-            assert sorted(np.round(one.sizes)) == sorted(np.bincount(inside)[np.unique(inside)])
 
 
 def test_clusters_that_never_meet_have_no_rival():

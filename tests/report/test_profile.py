@@ -35,6 +35,15 @@ def customers(n=120):
     )
 
 
+def test_no_line_ends_inside_a_date(result):
+    html = page(result).decode()
+    assert '<span class="date">2020-01-01</span>' in html
+    assert len(re.findall(r'<span class="date">', html)) == sum(
+        len(re.findall(r"\d{4}-\d\d-\d\d", text))
+        for text in [*result.profile.sentences, *filter(None, result.profile.rules)]
+    )
+
+
 @pytest.fixture(scope="module")
 def result():
     return Result.of(ConsensusClustering(3, n_members=6, random_state=0).fit(customers()))

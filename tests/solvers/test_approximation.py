@@ -12,6 +12,7 @@ from coterie import CESHL, EAC, ECCMS, PCE, SPCE, TRCE, Ensemble, MemoryBudgetEr
 from coterie.evaluate import ari
 from coterie.numerics.modes import fit_modes
 from coterie.solvers import approximation
+from coterie.solvers.cutting import replace_crumbs
 from coterie.solvers.methods import all_methods, find_method
 from coterie.testing import check_blank_sample, check_order_and_names, check_weights
 from tests.builders import cells_of_blobs, fit_quietly, noisy_members
@@ -198,3 +199,60 @@ def test_a_method_that_needs_too_much_memory_advises_to_group_rows():
     with pytest.raises(MemoryBudgetError) as error:
         CESHL(4, memory_budget="10kB").fit(labels)
     assert "approximate" not in str(error.value)
+
+
+# ---------------------------------------------------------------- crumbs
+
+
+def two_overlapping_blobs_and_others(seed):
+    """Rows whose blobs 0 and 1 are hardly apart, and far from the other three."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(scale=6.0, size=(5, 4))
+    centres[1] = centres[0] + 2.4 * np.eye(4)[0]
+    blobs = rng.integers(0, 5, 3000)
+    points = centres[blobs] + rng.normal(scale=0.7, size=(3000, 4))
+    labels = []
+    for _ in range(15):
+        chosen = points[rng.choice(3000, rng.integers(6, 15), replace=False)]
+        labels.append(((points[:, None] - chosen) ** 2).sum(axis=2).argmin(axis=1))
+    return np.column_stack(labels), blobs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crumb_does_not_take_the_place_of_a_cluster(seed):
+    labels, blobs = two_overlapping_blobs_and_others(seed)
+    ensemble = Ensemble.from_labels(labels)
+    of_rows = np.empty(ensemble.n_microclusters, dtype=int)
+    of_rows[ensemble.inverse] = np.maximum(blobs, 1) - 1
+    # blobs 0 and 1 in one cluster, and a single row cut off
+    of_rows[np.argmin(ensemble.sizes)] = 4
+    mended, n_replaced = replace_crumbs(ensemble, of_rows)
+    assert n_replaced == 1
+    assert ari(blobs, mended[ensemble.inverse]) > ari(blobs, of_rows[ensemble.inverse]) + 0.1
+    again, n_again = replace_crumbs(ensemble, mended)
+    assert n_again == 0
+    np.testing.assert_array_equal(again, mended)
+
+
+def test_a_small_cluster_unlike_all_others_stays():
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], [1000, 1000, 10])
+    labels = np.where(
+        rng.random((2010, 12)) < 0.1, rng.integers(0, 3, (2010, 12)), classes[:, None]
+    )
+    ensemble = Ensemble.from_labels(labels)
+    of_rows = np.empty(ensemble.n_microclusters, dtype=int)
+    of_rows[ensemble.inverse] = classes
+    mended, n_replaced = replace_crumbs(ensemble, of_rows)
+    assert n_replaced == 0
+    np.testing.assert_array_equal(mended[ensemble.inverse], classes)
+
+
+def test_the_result_says_that_clusters_were_replaced_and_exact_results_never_change():
+    labels, _ = two_overlapping_blobs_and_others(1)
+    found = fit_quietly(SPCE(5, approximate=300), labels)
+    record = found.approximation_
+    assert ("merged into others" in record.text) == (record.n_replaced > 0)
+    exact = fit_quietly(SPCE(5, approximate="auto"), labels)
+    assert exact.approximation_ is None
+    np.testing.assert_array_equal(exact.labels_, fit_quietly(SPCE(5), labels).labels_)

@@ -140,27 +140,6 @@ def test_shuffling_and_renaming():
     assert one.bound_ == two.bound_
 
 
-@pytest.mark.parametrize(
-    ("labels", "c", "expected"),
-    [
-        ([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2]),
-        ([[5], [5], [7], [9]], 3, [0, 0, 1, 2]),
-        ([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1]),
-        ([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0]),
-        ([[0, 0], [1, 0], [2, 1]], 3, [0, 1, 2]),
-        ([[3, 4]], 1, [0]),
-        ([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]], 2, [0, 0, 0, 1, 1, 1]),
-        (
-            [[0, None], [0, None], [None, 1], [0, 1], [2, 3], [2, None], [None, 3]],
-            2,
-            [0, 0, 0, 0, 1, 1, 1],
-        ),
-    ],
-)
-def test_degenerate_inputs(labels, c, expected):
-    assert fit_quietly(BCE(c, random_state=0), labels).labels_.tolist() == expected
-
-
 def test_the_callback_sees_every_pass_of_the_start_kept():
     labels, _ = noisy(7)
     seen = []

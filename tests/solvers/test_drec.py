@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.drec import DREC, Mixture, Problem
-from tests.builders import noisy_members
+from tests.builders import few_rows, noisy_members
 from tests.naive import drec as naive
 from tests.strategies import label_matrices
 
@@ -137,17 +137,7 @@ def test_a_sample_that_resembles_nothing_stays_unexplained():
     assert ((model.sample_residual_ >= 0) & (model.sample_residual_ <= 1)).all()
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [[0], [0], [1], [2]],
-        [[0, 0], [0, 1], [0, 2], [0, 3]],
-        [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0], [4, 1, 0]],
-        [[0, -1], [0, -1], [-1, 0], [-1, 1], [1, 1]],
-        [[3, 3]],
-    ],
-    ids=["one member", "one cluster and n clusters", "nested", "hardly observed", "one sample"],
-)
+@few_rows
 @pytest.mark.parametrize("lam", [0.01, 100.0, 1e6])
 def test_any_number_of_clusters_from_one_to_all(labels, lam):
     for n_clusters in range(1, Ensemble.from_labels(labels).n_microclusters + 1):

@@ -22,7 +22,7 @@ from coterie.evidence.enhancement.tiles import TILE
 from coterie.evidence.given import chosen_similarity
 from coterie.numerics import row_ranges
 from coterie.solvers.ec_cms import ECCMS
-from tests.builders import fit_quietly, noisy_members
+from tests.builders import few_rows, fit_quietly, noisy_members
 from tests.naive import ec_cms as naive
 from tests.strategies import label_matrices
 
@@ -456,17 +456,7 @@ def test_identical_members(evidence):
 
 
 @pytest.mark.parametrize("evidence", ["lwca", "ca", "pts"])
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [[0], [0], [1], [2]],
-        [[0, 0], [0, 1], [0, 2], [0, 3]],
-        [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0], [4, 1, 0]],
-        [[0, -1], [0, -1], [-1, 0], [-1, 1], [1, 1]],
-        [[3, 3]],
-    ],
-    ids=["one member", "one cluster and n clusters", "nested", "hardly observed", "one sample"],
-)
+@few_rows
 def test_any_number_of_clusters_from_one_to_all(labels, evidence):
     size = Ensemble.from_labels(labels).n_microclusters
     for n_clusters in range(1, size + 1):

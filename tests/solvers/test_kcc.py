@@ -15,7 +15,7 @@ from coterie import Ensemble, ParameterError
 from coterie.evaluate import ari, nmi
 from coterie.solvers._label_kmeans import centres_at, centres_of, follow
 from coterie.solvers.kcc import KCC, cost_table
-from tests.builders import canonical, members_of_sizes
+from tests.builders import canonical, degenerate, members_of_sizes
 from tests.naive import kcc as naive
 from tests.strategies import label_matrices
 
@@ -216,22 +216,16 @@ def test_finds_the_classes(utility, missing):
 
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("normalised", [False, True])
-@pytest.mark.parametrize(
-    ("labels", "c", "expected"),
-    [
-        ([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2]),
-        ([[5], [5], [7], [9]], 3, [0, 0, 1, 2]),
-        ([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1]),
-        ([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0]),
-        ([[3, 4]], 1, [0]),
-        ([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]], 2, [0, 0, 0, 1, 1, 1]),
-        ([[0, -1], [0, -1], [-1, 0], [-1, 0]], 2, [0, 0, 1, 1]),
-        ([[0, 0], [0, 0]], 1, [0, 0]),
-    ],
-)
-def test_degenerate_inputs(utility, normalised, labels, c, expected):
-    model = KCC(c, utility=utility, normalised=normalised, random_state=0)
+@degenerate
+def test_degenerate_inputs(utility, normalised, labels, n_clusters, expected):
+    model = KCC(n_clusters, utility=utility, normalised=normalised, random_state=0)
     assert model.fit_predict(labels).tolist() == expected
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+def test_members_without_a_sample_in_common(utility):
+    labels = [[0, -1], [0, -1], [-1, 0], [-1, 0]]
+    assert KCC(2, utility=utility, random_state=0).fit_predict(labels).tolist() == [0, 0, 1, 1]
 
 
 def test_too_few_rounds_warn_once_and_the_callback_sees_every_round():

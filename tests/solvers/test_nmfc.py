@@ -107,27 +107,6 @@ def test_shuffling_and_renaming():
     assert one.objective_ == two.objective_
 
 
-@pytest.mark.parametrize(
-    ("labels", "c", "expected"),
-    [
-        ([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2]),
-        ([[5], [5], [7], [9]], 3, [0, 0, 1, 2]),
-        ([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1]),
-        ([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0]),
-        ([[0, 0], [1, 0], [2, 1]], 3, [0, 1, 2]),
-        ([[3, 4]], 1, [0]),
-        ([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]], 2, [0, 0, 0, 1, 1, 1]),
-        (
-            [[0, None], [0, None], [None, 1], [0, 1], [2, 3], [2, None], [None, 3]],
-            2,
-            [0, 0, 0, 0, 1, 1, 1],
-        ),
-    ],
-)
-def test_degenerate_inputs(labels, c, expected):
-    assert fit_quietly(NMFC(c, random_state=0), labels).labels_.tolist() == expected
-
-
 def test_too_few_passes_warn_and_the_callback_sees_every_pass():
     labels, _ = noisy(5)
     seen = []

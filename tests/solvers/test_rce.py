@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rce import RCE
 from coterie.solvers.rce.kernels import _error
-from tests.builders import fit_quietly, noisy_members
+from tests.builders import few_rows, fit_quietly, noisy_members
 from tests.naive import rce as naive
 
 noisy = partial(noisy_members, n=16, n_members=5, repeats=1)
@@ -179,17 +179,7 @@ def test_identical_members():
     np.testing.assert_array_equal(model.consensus_matrix_, np.eye(3))
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [[0], [0], [1], [2]],
-        [[0, 0], [0, 1], [0, 2], [0, 3]],
-        [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0], [4, 1, 0]],
-        [[0, -1], [0, -1], [-1, 0], [-1, 1], [1, 1]],
-        [[3, 3]],
-    ],
-    ids=["one member", "one cluster and n clusters", "nested", "hardly observed", "one sample"],
-)
+@few_rows
 @pytest.mark.parametrize(("lam1", "lam2"), [(100.0, 1.0), (1e-4, 1e4), (1e4, 1e-4), (1e4, 1e4)])
 def test_any_number_of_clusters_from_one_to_all(labels, lam1, lam2):
     for n_clusters in range(1, Ensemble.from_labels(labels).n_microclusters + 1):

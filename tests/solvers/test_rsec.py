@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rsec import RSECH, RSECZ
-from tests.builders import fit_quietly, noisy_members
+from tests.builders import few_rows, fit_quietly, noisy_members
 from tests.naive import rsec as naive
 
 noisy = partial(noisy_members, n=36, n_members=7, wrong=0.15, repeats=1)
@@ -170,17 +170,7 @@ def test_order_and_names_do_not_matter(solver):
 # ---------------------------------------------------------------- degenerate inputs
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [[0], [0], [1], [2]],
-        [[0, 0], [0, 1], [0, 2], [0, 3]],
-        [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0], [4, 1, 0]],
-        [[0, -1], [0, -1], [-1, 0], [-1, 1], [1, 1]],
-        [[3, 3]],
-    ],
-    ids=["one member", "one cluster and n clusters", "nested", "hardly observed", "one sample"],
-)
+@few_rows
 @both
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 0.1), (1.0, 0.01), (0.01, 10.0)])
 def test_any_number_of_clusters_from_one_to_all(solver, labels, lam1, lam2):

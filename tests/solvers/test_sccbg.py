@@ -16,7 +16,7 @@ from coterie.evaluate import ari
 from coterie.solvers.sccbg import SCCBG
 from coterie.solvers.sccbg import solver as steps
 from coterie.solvers.sccbg.kernels import learn_rows, pace_rows
-from tests.builders import canonical, fit_quietly, in_literal_order, noisy_members
+from tests.builders import canonical, degenerate, fit_quietly, in_literal_order, noisy_members
 from tests.naive import sccbg as naive
 from tests.strategies import label_matrices
 
@@ -175,26 +175,10 @@ def test_finds_the_classes(missing):
     assert ari(truth, fit_quietly(SCCBG(3), labels).labels_) > 0.8
 
 
-@pytest.mark.parametrize(
-    ("labels", "c", "expected"),
-    [
-        ([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2]),
-        ([[5], [5], [7], [9]], 3, [0, 0, 1, 2]),
-        ([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1]),
-        ([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0]),
-        ([[0, 0], [1, 0], [2, 1]], 3, [0, 1, 2]),
-        ([[3, 4]], 1, [0]),
-        ([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]], 2, [0, 0, 0, 1, 1, 1]),
-        (
-            [[0, None], [0, None], [None, 1], [0, 1], [2, 3], [2, None], [None, 3]],
-            2,
-            [0, 0, 0, 0, 1, 1, 1],
-        ),
-    ],
-)
-@pytest.mark.parametrize("gamma", [None, 0.0, 0.1])
-def test_degenerate_inputs(labels, c, expected, gamma):
-    assert fit_quietly(SCCBG(c, gamma=gamma), labels).labels_.tolist() == expected
+@degenerate
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_degenerate_inputs(labels, n_clusters, expected, gamma):
+    assert fit_quietly(SCCBG(n_clusters, gamma=gamma), labels).labels_.tolist() == expected
 
 
 def test_too_few_passes_warn_and_the_callback_sees_every_pass():

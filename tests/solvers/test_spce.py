@@ -16,7 +16,7 @@ from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.numerics import row_ranges
 from coterie.solvers.spce import SPCE
 from coterie.solvers.spce import solver as steps
-from tests.builders import fit_quietly, noisy_members
+from tests.builders import few_rows, fit_quietly, noisy_members
 from tests.naive import spce as naive
 from tests.strategies import label_matrices
 
@@ -193,17 +193,7 @@ def test_identical_members(self_paced):
     np.testing.assert_allclose(model.sample_easiness_, 1.0)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [[0], [0], [1], [2]],
-        [[0, 0], [0, 1], [0, 2], [0, 3]],
-        [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0], [4, 1, 0]],
-        [[0, -1], [0, -1], [-1, 0], [-1, 1], [1, 1]],
-        [[3, 3]],
-    ],
-    ids=["one member", "one cluster and n clusters", "nested", "hardly observed", "one sample"],
-)
+@few_rows
 @pytest.mark.parametrize("theta", [0.0, 0.2, 0.9])
 def test_any_number_of_clusters_from_one_to_all(labels, theta):
     size = Ensemble.from_labels(labels).n_microclusters

@@ -169,23 +169,6 @@ def test_shuffling_and_renaming():
 
 
 @quiet
-@pytest.mark.parametrize(
-    ("labels", "c", "expected"),
-    [
-        ([[0] * 4, [0] * 4, [1] * 4, [2] * 4], 3, [0, 0, 1, 2]),
-        ([[5], [5], [7], [9]], 3, [0, 0, 1, 2]),
-        ([[0, 0], [0, 0], [0, 1], [0, 1]], 2, [0, 0, 1, 1]),
-        ([[0, 1], [1, 1], [2, 1]], 1, [0, 0, 0]),
-        ([[0, 0], [1, 0], [2, 1]], 3, [0, 1, 2]),
-        ([[3, 4]], 1, [0]),
-        ([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 3, 1], [1, 4, 1], [1, 5, 1]], 2, [0, 0, 0, 1, 1, 1]),
-        (
-            [[0, None], [0, None], [None, 1], [0, 1], [2, 3], [2, None], [None, 3]],
-            2,
-            [0, 0, 0, 0, 1, 1, 1],
-        ),
-        ([[0, -1], [0, -1], [-1, 0], [-1, 0]], 2, [0, 0, 1, 1]),
-    ],
-)
-def test_degenerate_inputs(labels, c, expected):
-    assert MajorityVoting(c, random_state=0).fit_predict(labels).tolist() == expected
+def test_members_without_a_sample_in_common():
+    labels = [[0, -1], [0, -1], [-1, 0], [-1, 0]]
+    assert MajorityVoting(2, random_state=0).fit_predict(labels).tolist() == [0, 0, 1, 1]

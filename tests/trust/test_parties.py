@@ -190,6 +190,18 @@ def test_many_rows_are_sampled_but_every_link_is_kept(monkeypatch):
     assert 0 <= links.matched <= 1
 
 
+def test_a_member_whose_samples_are_not_drawn_is_left_out(monkeypatch):
+    labels, _ = kmeans_parties(0)
+    is_link = (labels >= 0).reshape(-1, 3, 5).any(axis=2).sum(axis=1) > 1
+    monkeypatch.setattr(module, "MAX_ROWS", int(is_link.sum()) + 5)
+    alone = np.flatnonzero(~is_link & (labels[:, 0] >= 0))
+    for sample in alone[:8]:
+        rare = np.full(len(labels), -1)
+        rare[sample] = 0
+        links = links_of(np.column_stack([labels, rare]), 4)
+        assert 0 <= links.agreement <= 1
+
+
 def test_confidence_is_lowered_for_every_sample_alike():
     model = LWEA(4).fit(kmeans_parties(1)[0])
     alone = model.ensemble_.expand(model.cluster_votes_.confidence)

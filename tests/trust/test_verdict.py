@@ -119,6 +119,18 @@ def test_many_distinct_rows_are_sampled(monkeypatch):
     assert verdict_of(labels).agreement == verdict_of(labels).agreement
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_member_whose_samples_are_not_drawn_is_left_out(monkeypatch, seed):
+    monkeypatch.setattr(module, "MAX_ROWS", 20)
+    labels = np.random.default_rng(0).integers(3, size=(60, 9))
+    labels[2:, 4] = -1
+    ensemble = Ensemble.from_labels(labels)
+    agreement = expected_agreement(
+        ensemble, LWEA(3).fit_predict, np.random.default_rng(seed), groups=np.arange(9) % 2
+    )
+    assert -1 <= agreement <= 1
+
+
 def test_missing_labels():
     labels, _ = noisy_members(2, n=60, n_members=8, wrong=0.0, missing=0.3)
     assert verdict_of(labels).agreement > 0.8

@@ -202,7 +202,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "-o --output": FILE
     | {"help": "write labels: .csv, .tsv or .parquet; a directory for rows in partitions"},
     "--report": FILE | {"help": "write a report for the browser: .html"},
-    "--save": FILE | {"help": "write the whole result: .npz (for: report, explain)"},
+    "--save": FILE | {"help": "write the whole result: .npz (for: report, explain, profile)"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
     "--seed": {
         "type": whole_number(0),
@@ -291,18 +291,9 @@ COMMANDS = {
         "cluster a table of features",
         "Cluster the rows of a table many times and combine the clusterings.",
         (
-            *("data", *SOLVER, "--members", "--generator", "--share"),
-            *(
-                "--member-clusters",
-                "--prototypes",
-                "--min-cluster-size",
-                "--outliers",
-                "--id",
-                "--columns",
-                "--drop",
-                "--scale",
-                "--categories",
-            ),
+            *("data", *SOLVER, "--members", "--generator", "--share", "--member-clusters"),
+            *("--prototypes", "--min-cluster-size", "--outliers", "--id", "--columns", "--drop"),
+            *("--scale", "--categories"),
             *("--impute", "--truth", "--transpose", "--jobs"),
         ),
         {
@@ -362,13 +353,7 @@ COMMANDS = {
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by a column of ids.",
         (
-            "files",
-            *SOLVER,
-            "--approximate",
-            "--groups",
-            "--id",
-            "--label",
-            "--truth",
+            *("files", *SOLVER, "--approximate", "--groups", "--id", "--label", "--truth"),
             "--transpose",
         ),
         {
@@ -486,7 +471,7 @@ COMMANDS = {
             },
             "--confidence": {
                 "action": "store_true",
-                "help": "let samples count by the confidence of their cluster",
+                "help": "let samples count by their confidence",
             },
             "-o --output": FILE
             | {"help": "write a row per cluster and column: .csv, .tsv or .parquet"},

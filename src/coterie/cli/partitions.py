@@ -116,7 +116,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     paths: list[Path] = arguments.files
     check_select(arguments)
     _check_workers(arguments)
-    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
+    require_package(f"{paths[0]}: reading rows in partitions", "dask", "dask")
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
@@ -153,7 +153,7 @@ def _carry_out(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
+    require_package(f"{paths[0]}: reading rows in partitions", "dask", "dask")
     columns = (LABEL, CONFIDENCE, DISTINCT)
     check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)

@@ -213,7 +213,7 @@ class Stages:
         return follow
 
     def model_then(self, words: str) -> Callable[[int, int, str], None]:
-        """A callback that shows the stages of a model, and starts the next one after each of the last two."""
+        """A callback that shows the stages of a model, and begins the next after members and assignments."""
         from coterie.consensus import ASSIGNING, MAKING
 
         def follow(done: int, total: int, stage: str) -> None:

@@ -101,10 +101,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         "noise" labels them -1 with confidence 0. ``predict`` assigns them in both cases.
     prototypes : "auto", int or None, default "auto"
         Number of prototypes: random rows that stand for all rows. The members label the prototypes, and
-        every other row takes the labels of its nearest prototype. Each member is fitted on at least
+        every other row takes the labels of its nearest prototype. Each member is fitted on at most
         5,000 rows of its own. "auto" uses all rows up to 50,000 rows, or up to 12,000 with a method
-        that compares all pairs of distinct label rows, and 5,000 prototypes for more. None always uses
-        all rows. Members that cannot label new rows are fitted on the prototypes.
+        that compares all pairs of distinct label rows. For more rows it takes 5,000 to 20,000
+        prototypes, as many as the method can combine. None always uses all rows. Members that cannot
+        label new rows are fitted on the prototypes.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -336,7 +337,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
             )
         clusters = partial(clusters_of_rows, self.ensemble_, self.solver_.cluster_votes_.labels)
         if is_lazy(X):
-            from coterie.scale import predict_dask
+            from coterie.scale.features import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
             lazy: NDArray[np.int64] = predict_dask(

@@ -24,8 +24,8 @@ from coterie.generate.prototypes import (
 )
 from coterie.solvers.methods import solver_of
 
-# a stage of a fit, as a callback gets it, and the rows between two steps of it
-ASSIGNING, STEP_ROWS = "finding the nearest prototypes", 2**18
+# the name of a stage of a fit, as a callback gets it, and the number of rows of one step
+ASSIGNING, STEP_ROWS = "finding the nearest prototypes", 2**16
 SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
 
 
@@ -58,18 +58,18 @@ class PrototypeSteps(BaseEstimator):
                 "(sample= of features_from_dask)",
                 "lower {prototypes}",
             )
-        # a child, so that members are drawn as without prototypes
+        # a child generator, so that the members get the same random numbers as without prototypes
         return Draw.of(
             n_rows, max(1, width), min(count, n_rows), rng.spawn(1)[0], larger=self._can_label
         )
 
     @property
     def _bears_many(self) -> bool:
-        """Whether the method bears as many distinct label rows as there may be prototypes."""
+        """Whether the method can combine as many distinct label rows as there may be prototypes."""
         return self.solver is not None and solver_of(self.solver).about.scaling == "linear"
 
     def _with_prototypes(self, pool: Pool) -> Pool:
-        """Keep the labels of the prototypes, as many as the method bears."""
+        """Keep the labels of the prototypes, as many as the method can combine."""
         assert self._drawn is not None
         labels = pool.labels[: self._drawn.count]
         if self.prototypes == "auto" and not self._bears_many:

@@ -115,7 +115,7 @@ class FitSteps(PrototypeSteps):
         if self._drawn is not None:
             for plan in self._preparation.encoder.plans_:
                 if plan.used and (numbers := columns[plan.name].numbers) is not None:
-                    # later, rows would be counted from the start of a block
+                    # checked here, because a later error would count rows from the start of a block
                     require_finite(plan.name, numbers)
         self.encoder_: TableEncoder = self._preparation.encoder
         self.n_features_in_: int = self.encoder_.n_features_in_
@@ -393,6 +393,12 @@ class FitSteps(PrototypeSteps):
                     "Members with many small clusters sometimes show a border that the partition cuts "
                     "across, and sometimes not."
                 )
+            elif slices and self._chosen_for_borders(n_clusters):
+                slices = (
+                    f"The choice of their number found {n_clusters} separated clusters, but these clusters "
+                    "are not better separated than those of a single cloud with the same spread, so they may "
+                    "cut across the borders."
+                )
             doubts.append(slices)
             if slices is None and hasattr(self, "encoder_"):
                 categories = self.encoder_.category_features_
@@ -405,6 +411,11 @@ class FitSteps(PrototypeSteps):
                 f"members were made{', without a cluster (-1)' if noise else ''}."
             )
         return Verdict.of(agreement, doubts, remarks)
+
+    def _chosen_for_borders(self, n_clusters: int) -> bool:
+        """Whether the choice of the number found so many clusters with borders between them."""
+        selection: Selection | None = getattr(self, "selection_", None)
+        return selection is not None and "borders" in selection.evidence.get(n_clusters, "")
 
     def _column_names(self) -> list[str] | None:
         if hasattr(self, "encoder_"):

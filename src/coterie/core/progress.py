@@ -16,6 +16,10 @@ StageProgress = Callable[[int, int, str], None]
 PROGRESS = Choice(("auto", None), also=callable, also_words="a callable")
 # seconds between two updates of a notebook
 PAUSE = 0.1
+# of the bar in a terminal: with the longest stage and the time left, a line has at most 80 columns
+BAR_WIDTH = 16
+# rows rather than steps, which are shown as a percentage
+MANY_STEPS = 10_000
 
 
 @contextmanager
@@ -63,11 +67,14 @@ def terminal_bar() -> Any:
             if task.total is None:
                 return Text(spent)
             left = "" if task.time_remaining is None else f", {task.time_remaining:.0f} s left"
-            return Text(f"{task.completed:.0f} of {task.total:.0f}, {spent}{left}")
+            done = f"{task.completed:.0f} of {task.total:.0f}"
+            if task.total >= MANY_STEPS:
+                done = f"{100 * task.completed / task.total:.0f} %"
+            return Text(f"{done}, {spent}{left}")
 
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=BAR_WIDTH),
         StepsAndTime(),
         console=Console(stderr=True),
         transient=True,

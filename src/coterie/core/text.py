@@ -12,6 +12,7 @@ from typing import Any
 JOINERS = "\u200c\u200d"
 # larger numbers are shown with an exponent
 LARGEST_WRITTEN_OUT = 1e15
+LEAST_WRITTEN_OUT = 1e-4
 # longer names are cut, so that one name cannot fill a page
 LONGEST_NAME = 120
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,6 +108,32 @@ def number_text(value: float, kind: str = "number") -> str:
         moment = _EPOCH + timedelta(days=value)
         return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
     return shown_count(value)
+
+
+def texts_to_compare(first: float, second: float) -> tuple[str, str]:
+    """Two numbers, with the digits that tell them apart and no more.
+
+    Examples
+    --------
+    >>> from coterie.core.text import texts_to_compare
+    >>> texts_to_compare(2.5604, 9.168e-05), texts_to_compare(1005.3, 1004.95)
+    (('2.56', '0'), ('1,005.3', '1,004.95'))
+    >>> texts_to_compare(93.79, 24.48), texts_to_compare(1.23e-7, 0.0)
+    (('93.8', '24.5'), ('1.23e-07', '0'))
+    """
+    difference, largest = abs(first - second), max(abs(first), abs(second))
+    if difference == 0 or not LEAST_WRITTEN_OUT <= largest < LARGEST_WRITTEN_OUT:
+        return shown_count(first), shown_count(second)
+    # to about a hundredth of their difference, but not beyond the precision of the numbers
+    decimals = min(2 - math.floor(math.log10(difference)), 14 - math.floor(math.log10(largest)))
+    return _rounded(first, decimals), _rounded(second, decimals)
+
+
+def _rounded(value: float, decimals: int) -> str:
+    text = f"{value:,.{max(decimals, 0)}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 def value_text(value: float, kind: str) -> str:

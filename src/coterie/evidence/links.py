@@ -140,17 +140,15 @@ def simrank(
     *,
     memory_budget: Budget = None,
 ) -> FloatArray:
-    r"""SimRank similarity (SRS) of the microclusters, N x N, by the graph of samples and base clusters.
+    """SimRank similarity (SRS) of the microclusters, N x N, by the graph of samples and base clusters.
 
     The similarities S of samples and C of base clusters start as identity matrices. ``n_rounds - 1``
-    times, both are replaced at once by
+    times, both are replaced at once::
 
-    .. math::
+        S[i, j] = decay * mean of C[p, q] over the labels p of i and q of j
+        C[p, q] = decay * mean of S[i, j] over the samples i in p and j in q
 
-        S_{ij} = \mathrm{decay} \cdot \mathrm{mean}_{p \ni i,\, q \ni j} C_{pq}, \qquad
-        C_{pq} = \mathrm{decay} \cdot \mathrm{mean}_{i \in p,\, j \in q} S_{ij},
-
-    and both diagonals are set to 1. The first mean is over the labels that the two samples have; each
+    Then both diagonals are set to 1. The first mean is over the labels that the two samples have; each
     label counts with its member's ``member_weight``.
 
     Parameters
@@ -205,13 +203,13 @@ def simrank(
 def approximate_simrank(
     ensemble: Ensemble, decay: float = 0.8, *, memory_budget: Budget = None
 ) -> FloatArray:
-    r"""Approximate SimRank similarity (ASRS) of the microclusters, N x N, computed in one pass.
+    """Approximate SimRank similarity (ASRS) of the microclusters, N x N, computed in one pass.
 
-    With :math:`n_p` the number of neighbours of base cluster p, base clusters have the similarity
-    :math:`\sum_z w_{pz} w_{qz} / (n_p n_q)`, divided by the largest over different base clusters; the
-    diagonal is 1. The similarity of two samples is the mean over all pairs of a base cluster of one and
-    a base cluster of the other, in which a similarity of 1 counts 1 and any other ``decay`` times its
-    value. Each label counts with its member's ``member_weight``; missing labels are left out.
+    Base clusters p and q have the similarity ``sum(w[p, z] * w[q, z]) / (n[p] * n[q])``, summed over all
+    base clusters z, where n is the number of neighbours. It is divided by the largest over different base
+    clusters; the diagonal is 1. The similarity of two samples is the mean over all pairs of a base cluster
+    of one and a base cluster of the other, in which a similarity of 1 counts 1 and any other ``decay``
+    times its value. Each label counts with its member's ``member_weight``; missing labels are left out.
 
     Parameters
     ----------

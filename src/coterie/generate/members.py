@@ -47,13 +47,13 @@ class Pool:
     plans : tuple of MemberPlan
     members : tuple of fitted clusterers
     labels : ndarray of int64, shape (n, m)
-        -1 for rows that a member did not see. With prototypes one row per prototype.
+        -1 for rows that a member did not see. With prototypes, there is one row per prototype.
     dtype : dtype
         Precision of the features. Clusterers accept new rows only in the precision of the fit.
     prepare : callable or None
         Turns rows of the user's table into the features that the members are fitted on.
     prototypes : Prototypes or None
-        If all other rows take the labels of the prototype nearest to them.
+        Given if every other row takes the labels of the prototype nearest to it.
     nearest : ndarray of int32, shape (n,), or None
         The prototype of each row, for rows in memory.
     """
@@ -89,7 +89,7 @@ class Pool:
         ]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Labels of new rows, n x m, numbered as each member does: those of the nearest prototype, if any."""
+        """Labels of new rows, n x m, as the members number them; with prototypes, those of the nearest."""
         X = X.astype(self.dtype, copy=False)
         if self.prototypes is not None:
             return self.prototypes.predict(X)

@@ -24,7 +24,7 @@ from coterie.generate.plans import MemberPlan, distinct_rows
 from coterie.numerics.nearest_points import NearestPoints
 
 PrototypeCount = int | Literal["auto"] | None
-# number of prototypes of "auto", and the number that is enough if members or methods bear no more
+# "auto" takes at most MOST prototypes, and FEWEST if the members or the method can take no more
 MOST, FEWEST = 20_000, 5_000
 # "auto" uses prototypes with more rows than this: a method that the user chose for its N x N matrices would
 # need more than a gigabyte for each

@@ -55,6 +55,17 @@ def read_table(
         Which array to look for in a file that holds several.
     id : str, optional
         The column of sample ids. In a text file they stay as written, unless all are whole numbers.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from coterie.io import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "customers.csv")
+    ...     _ = path.write_text("who;age;city\\nann;31;Bern\\nbob;NA;Rome")
+    ...     read_table(path).columns
+    {'who': ['ann', 'bob'], 'age': array([31., nan]), 'city': ['Bern', 'Rome']}
     """
     path = Path(path)
     kind = check_kind(path)
@@ -89,6 +100,18 @@ def read_features(
     ------
     DataError
         If a column holds text, missing or infinite values, or the file cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from coterie.io import read_features
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "customers.csv")
+    ...     _ = path.write_text("who,age,spent\\nann,31,5.5\\nbob,40,2")
+    ...     X, names, ids = read_features(path, id="who")
+    >>> X.tolist(), names, ids
+    ([[31.0, 5.5], [40.0, 2.0]], ['age', 'spent'], ['ann', 'bob'])
     """
     table = read_table(path, "features", id)
     names = table.chosen(columns, (id, *drop))
@@ -116,6 +139,17 @@ def read_labels(
     DataError
         If a number is not a label, ids repeat, a column looks like an id that was not named, or the
         file cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from coterie.io import read_labels
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "members.csv")
+    ...     _ = path.write_text("who,one,two\\nann,a,0\\nbob,b,")
+    ...     read_labels(path, id="who")
+    {'who': ['ann', 'bob'], 'one': ['a', 'b'], 'two': array([ 0., nan])}
     """
     return read_table(path, "labels", id).members(id, label)
 

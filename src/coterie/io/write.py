@@ -39,6 +39,13 @@ def check_writable(
         The accepted extensions, the usual one first; None accepts any. No extension is added.
     name : str
         The parameter or option that gave the path, for the message.
+
+    Examples
+    --------
+    >>> from coterie.io import check_writable
+    >>> check_writable("labels.xlsx")
+    Traceback (most recent call last):
+    coterie.core.errors.DataError: labels.xlsx: name a file with the extension .csv or .tsv or .parquet, ...
     """
     target = Path(path)
     try:

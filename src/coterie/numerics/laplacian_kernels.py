@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from coterie.numerics.compiled import kernel, part_of_kernels
 
-@njit(cache=True, nogil=True)
+
+@part_of_kernels()
 def _root(parent, item):
     while parent[item] != item:
         parent[item] = parent[parent[item]]
@@ -15,11 +16,10 @@ def _root(parent, item):
     return item
 
 
-@njit(cache=True, nogil=True)
-def _unite(matrix):
+@kernel()
+def _unite(matrix, parent, label):
     """Union-find, row by row in the order of memory; stops early when one component is left."""
     n = matrix.shape[0]
-    parent = np.arange(n)
     count = n
     for u in range(n):
         if count <= 1:
@@ -30,12 +30,11 @@ def _unite(matrix):
             if matrix[u, v] > 0.0 and parent[v] != here:
                 there = _root(parent, v)
                 if there != here:
-                    low, high = min(here, there), max(here, there)
                     # the lowest item is the root, and comes first below
-                    parent[high] = low
+                    low = here if here < there else there
+                    parent[here + there - low] = low
                     here = low
                     count -= 1
-    label = np.empty(n, dtype=np.int64)
     count = 0
     for u in range(n):
         root = _root(parent, u)
@@ -44,7 +43,7 @@ def _unite(matrix):
             count += 1
         else:
             label[u] = label[root]
-    return label, count
+    return count
 
 
 def dense_components(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
@@ -53,5 +52,6 @@ def dense_components(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int64], in
     Components are numbered by their lowest item. For sparse matrices use
     :func:`scipy.sparse.csgraph.connected_components`.
     """
-    label, count = _unite(matrix)
+    label = np.empty(len(matrix), dtype=np.int64)
+    count = _unite(matrix, np.arange(len(matrix)), label)
     return label, int(count)

@@ -14,11 +14,11 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
 from coterie.core.types import Linkage
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 TIE_BITS = 32
 
@@ -100,7 +100,10 @@ def weighted_linkage(
         pairs = _clusters_of_edges(pairs[order], n)
         heights = heights[order]
     else:
-        pairs, heights = _chain(work, weights.copy(), scale, method == "average")
+        steps = max(n - 1, 0)
+        pairs, heights = np.empty((steps, 2), dtype=np.int64), np.empty(steps)
+        chain, state = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int8)
+        _chain(work, weights.copy(), scale, method == "average", chain, state, pairs, heights)
         order = _as_agglomerated(pairs, np.rint(heights * scale), n)
         pairs, heights = pairs[order], heights[order]
     return Dendrogram(pairs, np.maximum.accumulate(heights), weights)
@@ -154,22 +157,18 @@ def _clusters_of_edges(edges: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     return pairs
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@part_of_kernels(fastmath={"nnan", "nsz"})
 def _smallest(row):
     best = np.inf
-    for value in row:
-        best = min(best, value)
+    for j in range(len(row)):
+        best = row[j] if row[j] < best else best
     return best
 
 
-@njit(cache=True, nogil=True)
-def _chain(distance, size, scale, average):
+@kernel()
+def _chain(distance, size, scale, average, chain, state, pairs, heights):
+    """``state`` is 0 for a cluster, 1 for one on the chain, and 2 for one merged into another."""
     n = distance.shape[0]
-    pairs = np.empty((max(n - 1, 0), 2), dtype=np.int64)
-    heights = np.empty(max(n - 1, 0))
-    alive = np.ones(n, dtype=np.bool_)
-    on_chain = np.zeros(n, dtype=np.bool_)
-    chain = np.empty(n, dtype=np.int64)
     length = 0
     first = 0
     for i in range(n):
@@ -177,10 +176,10 @@ def _chain(distance, size, scale, average):
     for step in range(n - 1):
         while True:
             if length == 0:
-                while not alive[first]:
+                while state[first] == 2:
                     first += 1
                 chain[0] = first
-                on_chain[first] = True
+                state[first] = 1
                 length = 1
             x = chain[length - 1]
             row = distance[x]
@@ -191,41 +190,39 @@ def _chain(distance, size, scale, average):
             if length > 1 and chain[length - 2] == y:
                 break
             # averages that tie after rounding can lead back into the chain: continue from that cluster
-            if on_chain[y]:
+            if state[y] == 1:
                 while chain[length - 1] != y:
                     length -= 1
-                    on_chain[chain[length]] = False
+                    state[chain[length]] = 0
             else:
                 chain[length] = y
-                on_chain[y] = True
+                state[y] = 1
                 length += 1
         length -= 2
-        on_chain[x] = False
-        on_chain[y] = False
-        low, high = min(x, y), max(x, y)
+        low = x if x < y else y
+        high = x + y - low
+        state[low], state[high] = 0, 2
         pairs[step, 0] = low
         pairs[step, 1] = high
         heights[step] = distance[low, high]
         total = size[low] + size[high]
         share_low, share_high = size[low] / total, size[high] / total
         for j in range(n):
-            if alive[j] and j != low and j != high:
+            if state[j] != 2 and j != low:
                 one, other = distance[low, j], distance[high, j]
                 if average:
                     # written so that equal distances stay equal to the last bit
                     merged = one if one == other else share_low * one + share_high * other
                 else:
-                    merged = max(one, other)
+                    merged = one if one > other else other
                 distance[low, j] = merged
                 distance[j, low] = merged
                 distance[j, high] = np.inf
         distance[low, high] = np.inf
-        alive[high] = False
         size[low] = total
-    return pairs, heights
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _spanning_tree(distance, scale):
     """Prim's minimum spanning tree under the total order of pairs."""
     n = distance.shape[0]

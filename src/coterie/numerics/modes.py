@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
+from coterie.numerics.compiled import kernel
 from coterie.numerics.row_ranges import over_rows
 
 
@@ -93,7 +93,7 @@ def _modes(
     return _modes_of_groups(labels, row_weights, order, starts, int(labels.max()) + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _nearest_of_rows(begin, end, labels, modes, weights, group, distance):
     m, p = modes.shape
     far = np.empty(p, dtype=np.float32)
@@ -117,7 +117,7 @@ def _nearest_of_rows(begin, end, labels, modes, weights, group, distance):
         distance[u] = far[nearest]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _modes_of_groups(labels, row_weights, order, starts, n_labels):
     m = labels.shape[1]
     modes = np.full((len(starts) - 1, m), -1, dtype=np.int32)

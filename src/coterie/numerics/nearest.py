@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from coterie.numerics.compiled import kernel
 from coterie.numerics.row_ranges import over_rows
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _vote(begin, end, new, labels, member_weight, weights, clusters, n_clusters, out):
     n, m = labels.shape
     for i in range(begin, end):

@@ -60,7 +60,7 @@ class NearestPoints:
             part = dense_rows(self._points, begin, begin + step) - self._origin
             lengths[begin : begin + step] = np.einsum("ij,ij->i", part, part)
             largest = max(largest, float(np.abs(part).max(initial=0.0)))
-        # as a power of two it changes no digit
+        # a power of two, so that scaling changes no digit
         longest = float(np.sqrt(lengths.max(initial=0.0)))
         self._scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
         for begin in range(0, p, step):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from coterie.numerics.compiled import kernel
 from coterie.numerics.row_ranges import over_rows
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _agreements(begin, end, members, out):
     m, n = members.shape
     for u in range(begin, end):
@@ -24,10 +24,12 @@ def _agreements(begin, end, members, out):
                 labels = members[j]
                 for v in range(n):
                     row[v] += labels[v] == label
-        out[u] = row
+        # not out[u] = row: numba compiles that, with its check of the shapes, for a second
+        for v in range(n):
+            out[u, v] = row[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _weighted_agreements(begin, end, members, values, starts, begins, rows, out):
     """``rows[begins[q] : begins[q + 1]]`` are the microclusters of base cluster q."""
     m = len(members)

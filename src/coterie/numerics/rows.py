@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from coterie.numerics.compiled import kernel
 
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _hash_rows(codes, hashes):
     """Hash two labels per step: each step waits for the one before, so fewer steps are faster."""
     n, m = codes.shape
@@ -27,7 +28,7 @@ def _hash_rows(codes, hashes):
         hashes[i] = h
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):
     """Number the rows of ``codes`` from ``begin`` on; stop early when the table is full.
 
@@ -66,7 +67,7 @@ def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):
     return n, n_rows
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _reseat(tags, n_rows, slots):
     mask = slots.shape[0] - 1
     low_half = np.uint64(0xFFFFFFFF)

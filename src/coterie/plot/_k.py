@@ -15,7 +15,7 @@ from coterie.plot._given import selection_of
 from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
 from coterie.plot.checks import K, numbers, numbers_by_name
 from coterie.plot.colours import ACCENT, OKABE_ITO, QUIET, SEQUENTIAL
-from coterie.select.criteria import CRITERIA
+from coterie.select.criteria import AMBIGUOUS, CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -164,7 +164,6 @@ def cdf(
     values: ArrayLike | None = None,
     *,
     recommended: int | None = None,
-    ambiguous: tuple[float, float] | None = (0.1, 0.9),
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the distribution of the co-association for every k.
@@ -184,8 +183,6 @@ def cdf(
         The distribution for each k.
     recommended : int, optional
         The k to highlight.
-    ambiguous : (low, high) or None, default (0.1, 0.9)
-        The interval to shade.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -212,9 +209,7 @@ def cdf(
     ax = axes(ax, (6.4, 4.2))
     from matplotlib import colormaps
 
-    if ambiguous is not None:
-        low, high = numbers("plot.cdf: ambiguous", ambiguous, (2,)).tolist()
-        ax.axvspan(low, high, color="#F3F3F3", linewidth=0, zorder=0)
+    ax.axvspan(*AMBIGUOUS, color="#F3F3F3", linewidth=0, zorder=0)
     handles: list[Artist] = []
     # from pale to deep blue, in the order of k
     colours = colormaps[SEQUENTIAL](np.linspace(0.35, 1.0, len(counts)))

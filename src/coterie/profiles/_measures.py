@@ -14,8 +14,10 @@ from coterie.profiles._bootstrap import Centred, Draws, intervals
 from coterie.profiles._groups import Groups
 from coterie.profiles._ranks import RankSums
 from coterie.profiles._variables import Part, Variables
-from coterie.profiles.kernels import pack, summarise, unpack
+from coterie.profiles.kernels import gather, masses, pack, summarise, unpack
 
+# shares of values that are not 0, up to which the zeros of each cluster are gathered; only the speed changes
+GATHERED_SHARES = (0.1, 0.25, 0.6)
 # the chi-squared test needs expected counts of this size; below, tables are drawn at random
 EXPECTED_COUNT = 5.0
 DRAWN_TABLES = (499, 9_500)
@@ -199,15 +201,38 @@ def summary(values: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]
         order = np.argsort(values, axis=1)
         ascending = np.take_along_axis(values, order, axis=1)
         return summarise(ascending, groups.codes[order], groups.weight[order], groups.n_clusters)
+    # variables with about as many zeros are gathered together, because rows have one length
+    n, nonzero = values.shape[1], np.count_nonzero(values, axis=1)
+    level = np.searchsorted([n * share for share in GATHERED_SHARES], nonzero)
+    of_clusters = np.empty((4, len(values), groups.n_clusters))
+    of_variables = np.empty((2, len(values)))
+    for some in np.unique(level).tolist():
+        rows = np.flatnonzero(level == some)
+        part = values if len(rows) == len(values) else values[rows]
+        gathered = some < len(GATHERED_SHARES)
+        width = int(nonzero[rows].max()) + groups.n_clusters + 1 if gathered else None
+        of_clusters[:, rows], of_variables[:, rows] = _summary_of_samples(part, groups, width)
+    return of_clusters, of_variables
+
+
+def _summary_of_samples(
+    values: FloatArray, groups: Groups, width: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Statistics where every sample counts once; zeros are gathered if a width is given."""
+    codes, n_zeros = groups.codes[None, :], None
+    if width is not None:
+        # a zero that stands for others counts like a sample with their number as its weight
+        values, codes, n_zeros = gather(values, groups.starts, width)
     # Sorting whole numbers with the cluster in their last bits is several times faster than sorting
     # positions. Values that differ in these bits only are sorted again.
     n_bits = max(1, (groups.n_clusters - 1).bit_length())
     ascending = np.sort(values, axis=1)
-    clusters = pack(values, groups.codes, n_bits)
+    clusters = pack(values, codes, n_bits)
     clusters.sort(axis=1)
     for row in np.flatnonzero(unpack(clusters, ascending, n_bits)).tolist():
-        clusters[row] = groups.codes[np.argsort(values[row])]
-    return summarise(ascending, clusters, groups.weight[None, :], groups.n_clusters)
+        clusters[row] = codes[row % len(codes)][np.argsort(values[row])]
+    mass = groups.weight[None, :] if n_zeros is None else masses(ascending, clusters, n_zeros)
+    return summarise(ascending, clusters, mass, groups.n_clusters)
 
 
 def _pick(values: FloatArray, shown: IntArray) -> FloatArray:

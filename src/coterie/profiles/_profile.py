@@ -87,7 +87,8 @@ class Profile:
     sentences : tuple of str
         One sentence for each cluster. It names up to three columns, and up to two external ones, whose
         interval leaves out 0 and whose adjusted p-value is below 0.05. In a cluster of at most 8
-        samples, a column that was clustered by needs no such p-value.
+        samples, a column that was clustered by needs no such p-value. A single sample has no interval;
+        its value must lie beyond 97.5 % of the others.
     notes : tuple of str
         What was left out, and what the p-values cannot prove.
 
@@ -266,7 +267,8 @@ def profile(
     external : list of names, or table, optional
         Columns that the clusters were not made from, such as an outcome: their names in X, or a table
         with the same rows as X. A model or Result that was fitted on a table knows its columns; all others
-        in X are then external. Otherwise all columns of X are taken as clustered by.
+        in X are then external, and one that was clustered by cannot be. Otherwise all columns of X are
+        taken as clustered by.
     sample_weight : array, "confidence" or None, default None
         How much each sample counts. "confidence" takes the confidence of a model or Result, so that
         doubtful samples count less; sizes are not changed by it. A sample of weight 2 counts like two
@@ -396,6 +398,8 @@ def _assembled(
 
 
 def _nothing_to_describe(left_out: dict[str, str]) -> DataError:
+    if not left_out:
+        return DataError("X has no columns")
     reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
     return DataError(f"X has no column to describe the clusters by: {listed(reasons, 5)}")
 

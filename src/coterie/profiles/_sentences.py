@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, enumerated, number_text, percent, plain, shown_count
+from coterie.core.text import (
+    counted,
+    enumerated,
+    number_text,
+    percent,
+    plain,
+    shown_count,
+    texts_to_compare,
+)
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -92,8 +100,11 @@ def _differing(measures: Measures, groups: Groups, p_adjusted: FloatArray) -> ND
     low, high, difference = measures.low, measures.high, measures.difference
     without = np.isnan(low) & ~np.isnan(difference) & (difference != 0)
     sizes = np.diff(groups.starts)
-    small = np.minimum(sizes, sizes.sum() - sizes) <= FEW_SAMPLES
-    return (without | (low > 0) | (high < 0)) & ((p_adjusted < LEVEL) | small)
+    smaller = np.minimum(sizes, sizes.sum() - sizes)
+    # a single sample has no interval: its value must lie beyond nearly all others
+    beyond = (smaller > 1) | (np.abs(measures.auc - 0.5) >= (1 - LEVEL) / 2)
+    telling = (without & beyond) | (low > 0) | (high < 0)
+    return telling & ((p_adjusted < LEVEL) | (smaller <= FEW_SAMPLES))
 
 
 def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -> str:
@@ -113,7 +124,10 @@ def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -
     word = {"number": ("higher", "lower"), "date": ("later", "earlier")}[column.kind][
         0 if own > rest else 1
     ]
-    texts = number_text(own, column.kind), number_text(rest, column.kind)
-    if column.kind == "date" and abs(own - rest) >= 1:
+    if column.kind == "number":
+        texts = texts_to_compare(own, rest)
+    elif abs(own - rest) >= 1:
         texts = number_text(np.floor(own), "date"), number_text(np.floor(rest), "date")
+    else:
+        texts = number_text(own, "date"), number_text(rest, "date")
     return f"{word} {name} ({what}{texts[0]} against {texts[1]})"

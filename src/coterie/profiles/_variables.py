@@ -168,6 +168,8 @@ class Variables:
                 raise DataError(
                     f"X has no column {name!r}{nearest(name, columns)} (its columns are {listed(columns)})"
                 )
+        others = read_columns(external) if beside else {}
+        _refuse_clustered_by([*named, *others], used)
         # columns of another table may have been computed from those that were clustered by
         unused = set() if used is None or used.isdisjoint(columns) else {*columns} - used
         roles: dict[str, Role] = dict.fromkeys(columns, "used")
@@ -178,7 +180,6 @@ class Variables:
         else:
             parts = [_table_part(X, plans, roles)]
         if beside:
-            others = read_columns(external)
             if n_rows(others) != n_rows(X):
                 raise DataError(
                     f"external has {counted(n_rows(others), 'row')}, but X has {n_rows(X)}; give the "
@@ -243,6 +244,10 @@ def is_plain_matrix(X: Any) -> bool:
 
 def read_matrix_or_table(X: Any) -> Any:
     """A matrix of numbers as it is; anything else as columns by name."""
+    if type(X).__module__.partition(".")[0] == "anndata":
+        raise DataError(
+            "X is an AnnData object; give adata.to_df(), or adata.X with column_names=adata.var_names"
+        )
     refuse_lazy(X)
     if is_lazy(X):
         raise DataError(
@@ -269,6 +274,14 @@ def n_rows(X: Any) -> int:
 
 def _names(external: Any) -> Iterable[Any]:
     return [external] if isinstance(external, str) else external
+
+
+def _refuse_clustered_by(names: Iterable[str], used: frozenset[str] | None) -> None:
+    if wrong := [name for name in names if name in (used or ())]:
+        raise DataError(
+            f"{wrong[0]!r} cannot be external, because the clusters were made from it; to test this "
+            "column, cluster again without it"
+        )
 
 
 def _matrix_columns(X: Any, column_names: Sequence[Any] | None) -> tuple[list[str], Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # sums of float weights that are equal may differ in their last digits
 ROUNDING = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def summarise(values, clusters, mass, n_clusters):
     """Ranks and medians of each variable, of each cluster in it, and of each cluster's rest.
 
@@ -52,25 +53,89 @@ def summarise(values, clusters, mass, n_clusters):
     return of_clusters, of_variables
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def gather(values, starts, width):
+    """Leave out all zeros but one per cluster and variable, which stands for the others.
+
+    Parameters
+    ----------
+    values : ndarray, shape (v, n)
+        Samples in the order of their clusters.
+    starts : ndarray of int, shape (c + 1,)
+        Where the samples of each cluster begin.
+    width : int
+        Larger than the number of values of a variable that are not 0 by more than c.
+
+    Returns
+    -------
+    gathered : ndarray, shape (v, width)
+        The values that are not 0, the zeros of the clusters that have any, and NaN.
+    clusters : ndarray of int, shape (v, width)
+    n_zeros : ndarray, shape (v, c)
+    """
+    n_clusters = len(starts) - 1
+    n_zeros = np.zeros((len(values), n_clusters))
+    gathered = np.empty((len(values), width))
+    clusters = np.zeros((len(values), width), dtype=np.int64)
+    for row in range(len(values)):
+        end = 0
+        for cluster in range(n_clusters):
+            before = end
+            for i in range(starts[cluster], starts[cluster + 1]):
+                # without branches; a zero is written over
+                value = values[row, i]
+                gathered[row, end] = value
+                clusters[row, end] = cluster
+                end += value != 0
+            n_zeros[row, cluster] = starts[cluster + 1] - starts[cluster] - (end - before)
+        for cluster in range(n_clusters):
+            gathered[row, end] = 0.0
+            clusters[row, end] = cluster
+            end += n_zeros[row, cluster] > 0
+        gathered[row, end:] = np.nan
+    return gathered, clusters, n_zeros
+
+
+@kernel()
+def masses(values, clusters, n_zeros):
+    """Number of samples that each of the sorted values of :func:`gather` stands for."""
+    mass = np.ones(values.shape)
+    for row in range(len(values)):
+        i = 0
+        while values[row, i] < 0:
+            i += 1
+        while values[row, i] == 0:
+            mass[row, i] = n_zeros[row, clusters[row, i]]
+            i += 1
+    return mass
+
+
+@kernel()
 def pack(values, codes, n_bits):
-    """Whole numbers in the order of the values, with the code of the sample in their last bits."""
+    """Whole numbers in the order of the values, with the code of the sample in their last bits.
+
+    ``codes`` has a row per variable, or a single one for all.
+    """
     keys = np.empty(values.shape, dtype=np.int64)
-    value_bits = np.int64(-1) << n_bits
-    all_but_sign = np.int64(2**63 - 1)
     for row in range(len(values)):
         # -0 and 0 are equal, but have different bits
-        numbers = values[row] + 0.0
-        bits = numbers.view(np.int64)
-        for i in range(values.shape[1]):
-            # without branches, so that it is vectorised; the bits of negative numbers fall as they rise
-            key = bits[i] ^ ((bits[i] >> 63) & all_but_sign)
-            key = all_but_sign if numbers[i] != numbers[i] else key
-            keys[row, i] = (key & value_bits) | codes[i]
+        _pack_row(values[row] + 0.0, codes[row if len(codes) > 1 else 0], keys[row], n_bits)
     return keys
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part_of_kernels()
+def _pack_row(numbers, codes, keys, n_bits):
+    value_bits = np.int64(-1) << n_bits
+    all_but_sign = np.int64(2**63 - 1)
+    bits = numbers.view(np.int64)
+    for i in range(len(numbers)):
+        # without branches, so that it is vectorised; the bits of negative numbers fall as they rise
+        key = bits[i] ^ ((bits[i] >> 63) & all_but_sign)
+        key = all_but_sign if numbers[i] != numbers[i] else key
+        keys[i] = (key & value_bits) | codes[i]
+
+
+@kernel(error_model="numpy")
 def differences(total, weight):
     """Replace sums by the mean of each cluster minus that of all others; NaN where one has no weight.
 
@@ -105,7 +170,37 @@ def differences(total, weight):
     return known
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def product(values, rows, begin, counts):
+    """The product of some rows of a matrix, which have many zeros, with ``counts``.
+
+    Only the columns of ``values`` from ``begin`` on are used, as many as ``counts`` has rows.
+    """
+    n = len(counts)
+    result = np.zeros((len(rows), counts.shape[1]))
+    nonzero = np.empty(n, dtype=np.int64)
+    for row in range(len(rows)):
+        own, out = values[rows[row], begin : begin + n], result[row]
+        end = 0
+        for i in range(n):
+            nonzero[end] = i
+            end += own[i] != 0
+        # four samples at a time, so that sums are read and written less often
+        last = end - end % 4
+        for k in range(0, last, 4):
+            i0, i1, i2, i3 = nonzero[k], nonzero[k + 1], nonzero[k + 2], nonzero[k + 3]
+            x0, x1, x2, x3 = own[i0], own[i1], own[i2], own[i3]
+            n0, n1, n2, n3 = counts[i0], counts[i1], counts[i2], counts[i3]
+            for j in range(len(out)):
+                out[j] += (x0 * n0[j] + x1 * n1[j]) + (x2 * n2[j] + x3 * n3[j])
+        for k in range(last, end):
+            x0, n0 = own[nonzero[k]], counts[nonzero[k]]
+            for j in range(len(out)):
+                out[j] += x0 * n0[j]
+    return result
+
+
+@kernel()
 def scatter(indptr, indices, data, rows, position, first, block):
     """Write some columns of a sparse matrix (CSR, sorted) to the rows of a block that holds zeros.
 
@@ -130,7 +225,7 @@ def scatter(indptr, indices, data, rows, position, first, block):
             entry += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unpack(keys, values, n_bits):
     """Replace sorted keys by the codes in them; returns the rows in which keys tie and values do not."""
     ambiguous = np.zeros(len(keys), dtype=np.bool_)
@@ -147,7 +242,7 @@ def unpack(keys, values, n_bits):
     return ambiguous
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _sum_ranks(sample, present, rank_sum, of_variable):
     """Add up the weights and ranks per cluster, the ties, and the number of different values."""
     value, cluster, mass = sample
@@ -176,7 +271,7 @@ def _sum_ranks(sample, present, rank_sum, of_variable):
         begin = end
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _set_medians(sample, present, median, median_of_rest):
     """The median of each cluster, and of all samples but those of the cluster."""
     value, cluster, mass = sample
@@ -221,7 +316,7 @@ def _set_medians(sample, present, median, median_of_rest):
         )
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _median_without(sample, left_out, begin, reached, whole):
     """The median of all samples but those of one cluster; the samples before ``begin`` weigh ``reached``."""
     value, cluster, mass = sample

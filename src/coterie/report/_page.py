@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from hashlib import sha256
 from importlib import resources
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 PAGE_BYTES = 3_000_000
 # rows of a table
 TABLE_ROWS = 300
-# clusters that are described in view everywhere; up to MOST_TRAITS, the others are folded on a phone only
+# descriptions of clusters that are always visible; with more than MOST_TRAITS, the others are folded, and
+# with fewer on a phone only
 FEW_TRAITS, MOST_TRAITS = 4, 12
+DATE = re.compile(r"(\d{4}-\d\d-\d\d)")
 # the parts of the script share one scope, and run in this order
 SCRIPT = ("base", "matrix_and_map", "curves", "profile", "samples")
 
@@ -51,6 +54,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(fixed=_fixed, plain=plain, percent=percent, count=shown_count)
+    environment.filters["around_dates"] = DATE.split
     style, script = _resource("style.css"), _script()
     text = environment.from_string(_resource("page.html")).render(
         style=style,

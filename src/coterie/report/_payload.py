@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 PASSES = 400
 # clusters with a number and a button on the map
 MAP_CLUSTERS = 60
-# share of the cells inside clusters that are not darker than the darkest shade of the matrix
+# the darkest shade of the matrix is the value that this share of the cells inside clusters does not exceed
 FULL_SHADE = 0.95
-# distance of two points on the map that overlapped, as a share of its width, and how often they push
+# overlapping points of the map are pushed this far apart, as a share of its width, in so many rounds
 POINT_ROOM = 0.013
 PUSHES = 30
 # bytes of the page that samples may take

@@ -1,4 +1,4 @@
-"""What the page shows of a result, computed once: tables, blocks, medians, merged clusters."""
+"""What the page shows of a result, computed once: tables, blocks, medians."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from scipy import sparse
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
-from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
 from coterie.plot.arrange import similarity_order
 from coterie.report._matrix import Blocks
-from coterie.trust import ClusterVotes, MemberVerdict
+from coterie.trust import MemberVerdict
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
@@ -33,21 +32,6 @@ AGREEMENT_MEMBERS = 120
 BETWEEN_CLUSTERS = 25
 # points of the map
 POINTS = 5000
-
-# A cluster is reported as merged if most members keep its two parts apart:
-# each part holds at least this share of the cluster,
-MIN_PART = 0.15
-# a member keeps them apart if their similarity (cosine) in it is at most this,
-APART = 0.1
-# or at most this multiple of the similarity of the cluster and its rival,
-APART_BESIDE_RIVAL = 2.0
-# but never if it is above this,
-APART_LIMIT = 0.5
-# and at least this share of the members keeps them apart.
-MIN_APART = 0.75
-# only the heaviest rows of the largest clusters are examined
-MERGED_ROWS = 600
-MERGED_CLUSTERS = 60
 
 
 @dataclass(frozen=True)
@@ -131,11 +115,6 @@ class Reading:
         return str(MemberVerdict.of(self.members))
 
     @cached_property
-    def merged(self) -> list[Merged]:
-        """Clusters that join what most members keep apart."""
-        return merged_clusters(self.result.cluster_votes, self.clusters["nearest"])
-
-    @cached_property
     def base_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[int, list[int]]]:
         """Cluster that holds most of each base cluster, its share, and the clusters that tie with it."""
         shares = self.result.cluster_votes.shares
@@ -211,120 +190,3 @@ class Reading:
         labels = self.result.labels
         ends = np.cumsum(np.bincount(labels, minlength=self.result.n_clusters))
         return np.split(np.lexsort((key, labels)), ends[:-1])
-
-
-@dataclass(frozen=True)
-class Merged:
-    """A cluster whose two parts most members keep apart.
-
-    Attributes
-    ----------
-    cluster : int
-    apart, asked : int
-        Members that keep the parts apart, and members that labelled samples of both.
-    sizes : tuple of float
-        Weight of the parts, the larger first.
-    inside : tuple of float
-        Mean co-association inside each part.
-    between : float
-        Mean co-association across the parts.
-    """
-
-    cluster: int
-    apart: int
-    asked: int
-    sizes: tuple[float, float]
-    inside: tuple[float, float]
-    between: float
-
-
-def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merged]:
-    """The clusters whose two parts most members keep apart, the clearest first.
-
-    Members with many small clusters cut every cluster, each in its own way, so a cut alone says
-    little. What counts is that they cut it at the same position. Each cluster is therefore split in
-    two by the average-link dendrogram of its co-association. The similarity of the two parts in a
-    member is the cosine of their weights in its base clusters. It is 0 if no base cluster holds samples
-    of both parts, and 1 if the member mixes them, whatever the sizes of its clusters.
-
-    Parameters
-    ----------
-    votes : ClusterVotes
-    rivals : ndarray, shape (c,)
-        The nearest other cluster of each, -1 for none.
-    """
-    ensemble, labels = votes.ensemble, votes.labels
-    weight = ensemble.sizes
-    sizes = np.bincount(labels, weights=weight, minlength=votes.n_clusters)
-    merged = []
-    for cluster in np.argsort(-sizes, kind="stable")[:MERGED_CLUSTERS].tolist():
-        rows = np.flatnonzero(labels == cluster)
-        rows = rows[np.argsort(-weight[rows], kind="stable")[:MERGED_ROWS]]
-        parts = _halves(ensemble, rows, weight[rows])
-        if parts is None:
-            continue
-        one, other = (np.asarray(ensemble.incidence[part].T @ weight[part]) for part in parts)
-        cosine = _cosine(ensemble, one, other)
-        limit = APART
-        if rivals[cluster] >= 0:
-            own, rival = (votes.overlap[:, [q]].toarray()[:, 0] for q in (cluster, rivals[cluster]))
-            beside = _cosine(ensemble, own, rival)
-            if np.isfinite(beside).any():
-                limit = max(limit, APART_BESIDE_RIVAL * float(np.nanmedian(beside)))
-                limit = min(limit, APART_LIMIT)
-        asked = np.isfinite(cosine)
-        apart = asked & (cosine <= limit)
-        if not asked.any() or apart.sum() < MIN_APART * asked.sum():
-            continue
-        # from the examined rows to the whole cluster
-        scale = float(sizes[cluster] / weight[rows].sum())
-        larger, smaller = (scale * float(weight[part].sum()) for part in parts)
-        together = mean_coassociation(ensemble, sparse.csr_array(np.stack([one, other]))).tolist()
-        merged.append(
-            Merged(
-                cluster=cluster,
-                apart=int(apart.sum()),
-                asked=int(asked.sum()),
-                sizes=(larger, smaller),
-                inside=(together[0][0], together[1][1]),
-                between=together[0][1],
-            )
-        )
-    return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
-
-
-def _halves(
-    ensemble: Ensemble, rows: NDArray[np.int64], weight: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The two sides of the last large merge of a dendrogram, the heavier first."""
-    if len(rows) < 2:
-        return None
-    together = mean_coassociation(ensemble, sparse.csr_array(ensemble.incidence[rows]))
-    dendrogram = weighted_linkage(1.0 - together, weight)
-    held = weight.copy()
-    last = None
-    for step, (low, high) in enumerate(dendrogram.pairs.tolist()):
-        if min(held[low], held[high]) >= MIN_PART * weight.sum():
-            last = step
-        held[low] += held[high]
-    if last is None:
-        return None
-    group = dendrogram.cut(len(rows) - last)
-    one, other = (np.flatnonzero(group == group[side]) for side in dendrogram.pairs[last])
-    if weight[one].sum() < weight[other].sum():
-        one, other = other, one
-    return rows[one], rows[other]
-
-
-def _per_member(ensemble: Ensemble, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.add.reduceat(values, ensemble.cluster_starts)
-
-
-def _cosine(
-    ensemble: Ensemble, one: NDArray[np.float64], other: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cosine of two groups' weights in each member's base clusters, NaN where it labelled only one."""
-    lengths = np.sqrt(_per_member(ensemble, one**2) * _per_member(ensemble, other**2))
-    cosine = np.full(len(lengths), np.nan)
-    np.divide(_per_member(ensemble, one * other), lengths, out=cosine, where=lengths > 0)
-    return cosine

@@ -12,8 +12,6 @@ from coterie.trust.explanation import SURE, UNSURE
 
 # streams of a smaller share of the samples are not drawn
 THINNEST = 0.002
-# merged clusters with a sentence each; more are listed
-MERGED = 3
 
 
 def no_structure(reading: Reading) -> bool:
@@ -126,8 +124,6 @@ def notes(reading: Reading) -> list[str]:
             f"This result has {counted(result.n_clusters, 'cluster')}, but "
             f"{selection.recommended} are recommended. {selection.reason}"
         )
-    if not no_structure(reading):
-        sentences += _merged(reading)
     if not result.converged:
         passes = "pass" if len(result.history) == 1 else "passes"
         sentences.append(
@@ -137,7 +133,7 @@ def notes(reading: Reading) -> list[str]:
     if reading.ensemble.n_members == 1:
         sentences.append("There is only one member, so agreement cannot be assessed.")
     apart = int(np.count_nonzero(reading.members["apart"]))
-    # members that coterie made are its own affair; those of the reader can be mended
+    # only members that were given can be mended; coterie made the others
     if apart and "n_members" not in result.parameters:
         sentences.append(
             f"{counted(apart, 'member')} {'stands' if apart == 1 else 'stand'} apart from the others; "
@@ -147,25 +143,6 @@ def notes(reading: Reading) -> list[str]:
     return sentences + [
         warning for warning in result.warnings if not any(one in warning for one in sentences)
     ]
-
-
-def _merged(reading: Reading) -> list[str]:
-    """Clusters that join what most members keep apart."""
-    sentences = []
-    for merged in reading.merged[:MERGED]:
-        one, other = (f"{size:,.0f}" for size in merged.sizes)
-        sentences.append(
-            f"Cluster {merged.cluster} may be two: {merged.apart} of {merged.asked} members keep a "
-            f"part of about {one} samples apart from the other part, of about {other}. "
-            f"Members put two samples together in {percent(merged.inside[0])} and "
-            f"{percent(merged.inside[1])} of cases inside the parts, and in {percent(merged.between)} "
-            "across them. Look at its block in the matrix, and try more clusters."
-        )
-    more = [str(merged.cluster) for merged in reading.merged[MERGED:]]
-    if more:
-        clusters = noun_for(len(more), "cluster")
-        sentences.append(f"The same is true of {clusters} {', '.join(more)}.")
-    return sentences
 
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:

@@ -10,4 +10,3 @@ from coterie.scale.features import DaskFeatures as DaskFeatures
 from coterie.scale.features import DaskPool as DaskPool
 from coterie.scale.features import features_from_dask as features_from_dask
 from coterie.scale.features import kmeans_pool_dask as kmeans_pool_dask
-from coterie.scale.features import predict_dask as predict_dask

@@ -8,10 +8,11 @@ centres at the same distance.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nearest_centres(rows, centres, out):
     """Write the number of the nearest centre of each row to ``out``; ties go to the first centre.
 

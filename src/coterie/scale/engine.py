@@ -92,6 +92,13 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     Notes
     -----
     Workers import the script that starts them: put the call under ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> from coterie.scale import local_cluster
+    >>> with local_cluster(1, "1GB") as client:
+    ...     client.submit(sum, [1, 2]).result()
+    3
     """
     import dask
     from dask.system import CPU_COUNT
@@ -127,6 +134,14 @@ def dashboard_address(client: Any) -> str | None:
 
     If bokeh is installed beside the scheduler, this is Dask's dashboard, otherwise its plain pages
     about the workers.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> from coterie.scale import dashboard_address
+    >>> with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
+    ...     dashboard_address(client)
+    'http://...'
     """
     link = client.dashboard_link
     if not link:

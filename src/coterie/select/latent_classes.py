@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
+from coterie.numerics.compiled import kernel
 from coterie.numerics.linkage import weighted_linkage
 from coterie.select.choice import NEGLIGIBLE
 
@@ -163,7 +163,7 @@ def dependence_inside(ensemble: Ensemble, classes: IntArray) -> tuple[float, flo
     )
 
 
-@njit(cache=True)
+@kernel()
 def _em(
     labels: NDArray[np.int32], weights: FloatArray, sizes: IntArray, start: IntArray, k: int
 ) -> tuple[IntArray, FloatArray, float]:
@@ -229,7 +229,7 @@ def _em(
     return classes, fitted, value
 
 
-@njit(cache=True)
+@kernel()
 def dependence(
     labels: NDArray[np.int32], weights: FloatArray, sizes: IntArray, ends: IntArray
 ) -> tuple[float, float]:

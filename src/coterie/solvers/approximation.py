@@ -21,7 +21,10 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind
+from coterie.core.text import counted
+from coterie.core.types import IntArray
 from coterie.ensemble import Ensemble
+from coterie.solvers.cutting import CRUMB, replace_crumbs
 
 # groups of "auto": the slowest of our methods solves that many in a minute or two
 ROWS = 5_000
@@ -61,6 +64,9 @@ class Approximation:
         mean over the samples. A label that is missing in only one of the two counts half.
     largest_distance : float
         The largest of these shares.
+    n_replaced : int
+        Number of very small clusters of the method that were merged into others, the widest cluster
+        being split instead.
 
     Examples
     --------
@@ -80,14 +86,22 @@ class Approximation:
     n_groups: int
     distance: float
     largest_distance: float
+    n_replaced: int = 0
 
     @property
     def text(self) -> str:
-        """How many rows were merged and how far, in one or two sentences."""
+        """How many rows were merged and how far, and whether clusters were replaced."""
+        replaced = (
+            f" {counted(self.n_replaced, 'cluster')} of less than {CRUMB:.0%} of the mean size "
+            f"{'was' if self.n_replaced == 1 else 'were'} merged into others, and the widest cluster was "
+            "split instead, which fits the members better."
+            if self.n_replaced
+            else ""
+        )
         return (
             f"{self.n_rows:,} distinct label rows were grouped into {self.n_groups:,}. On average, "
             f"{100 * self.distance:.2g} % of the members label a sample differently from the row that "
-            f"stands for it (at most {100 * self.largest_distance:.2g} %)."
+            f"stands for it (at most {100 * self.largest_distance:.2g} %).{replaced}"
         )
 
     @classmethod
@@ -134,3 +148,12 @@ class Approximation:
             distance=float(np.average(shares, weights=sizes)),
             largest_distance=float(shares.max()),
         )
+
+    def without_crumbs(self, labels: IntArray, order: IntArray) -> tuple[Self, IntArray]:
+        """The record and the labels of the groups after :func:`~coterie.solvers.cutting.replace_crumbs`.
+
+        ``order`` is the order of the members in which the result does not depend on the user's.
+        """
+        canonical = self.ensemble.without_blank.reorder_members(order)
+        labels, n_replaced = replace_crumbs(canonical, labels)
+        return replace(self, n_replaced=n_replaced), labels

@@ -245,6 +245,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             solved = approximation.ensemble
             partition, labels, order = self._exactly(solved)
         self._warn_if_unfinished(partition)
+        if approximation is not None and self.n_clusters is not None:
+            approximation, labels = approximation.without_crumbs(labels, order)
         self._keep(partition, labels, solved, order)
         self.approximation_ = approximation
         if approximation is not None:

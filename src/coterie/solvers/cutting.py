@@ -37,6 +37,8 @@ KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not separate that ma
 # maximum number of rounds per k-means start, in methods without a parameter for it
 KMEANS_ROUNDS = 300
 
+# a cluster of fewer samples than this share of the mean cluster is a crumb
+CRUMB = 0.1
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50
 
@@ -236,6 +238,74 @@ def finish_partition(
         labels = _split_widest(ensemble, labels, embedding)
         count += 1
     return labels
+
+
+def replace_crumbs(ensemble: Ensemble, labels: IntArray) -> tuple[IntArray, int]:
+    """Merge very small clusters into others, and split the widest cluster for each of them.
+
+    A method may cut crumbs off instead of dividing two clusters that overlap. This is done only where the
+    label rows then lie closer together in their clusters (sum of squares), and in clusters that are less
+    uneven. So a small cluster stays if its rows differ from all others.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : ndarray, shape (N,)
+        Labels from 0.
+
+    Returns
+    -------
+    labels : ndarray, shape (N,)
+    n_replaced : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import Ensemble
+    >>> rows = [[0, 0, 0], [0, 0, 1], [1, 1, 1], [2, 2, 2]]
+    >>> ensemble = Ensemble.from_labels(rows, sample_weight=[50, 1, 49, 60])
+    >>> given = np.select([ensemble.sizes == 1, ensemble.sizes == 60], [1, 2], 0)
+    >>> np.bincount(given, weights=ensemble.sizes).tolist()
+    [99.0, 1.0, 60.0]
+    >>> labels, n_replaced = replace_crumbs(ensemble, given)
+    >>> sorted(np.bincount(labels, weights=ensemble.sizes).tolist()), n_replaced
+    ([49.0, 51.0, 60.0], 1)
+    """
+    count = int(labels.max()) + 1
+    n_replaced = 0
+    while True:
+        sizes, sums, scatter = _scatter(ensemble, labels, count)
+        for crumb in np.argsort(sizes, kind="stable").tolist():
+            if sizes[crumb] >= CRUMB * sizes.sum() / count:
+                return labels, n_replaced
+            together = _squares(ensemble, sizes + sizes[crumb], sums + sums[crumb])
+            together -= scatter
+            together[crumb] = np.inf
+            merged = np.where(labels == crumb, int(np.argmin(together)), labels)
+            trial = _split_widest(ensemble, by_first_appearance(merged), None)
+            new_sizes, _, new_scatter = _scatter(ensemble, trial, count)
+            if new_sizes.min() > sizes.min() and new_scatter.sum() < scatter.sum():
+                break
+        else:
+            return labels, n_replaced
+        labels, n_replaced = by_first_appearance(trial), n_replaced + 1
+
+
+def _scatter(
+    ensemble: Ensemble, labels: IntArray, count: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sizes of clusters, their samples in each base cluster, and their sums of squares."""
+    weights = ensemble.sizes
+    chosen = sparse.csr_array((weights, (labels, np.arange(len(labels)))))
+    sizes = np.bincount(labels, weights=weights, minlength=count).astype(np.float64)
+    sums = (chosen @ ensemble.incidence).toarray()
+    return sizes, sums, _squares(ensemble, sizes, sums)
+
+
+def _squares(ensemble: Ensemble, sizes: FloatArray, sums: FloatArray) -> FloatArray:
+    """Sum of squares of 0 and 1 entries around the mean of each cluster."""
+    squares: FloatArray = (sums - sums**2 / sizes[:, None]) @ ensemble.weight_of_cluster
+    return squares
 
 
 def _merge(

@@ -295,7 +295,7 @@ def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
     weight = np.where(labelled > 0, ensemble.member_weight[:, None], 0.0)
     stability = share((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
     against = (labelled > 0) & (largest <= LARGEST_JACCARD)
-    # a part of at most half of the cluster is what makes a split
+    # a member splits a cluster if none of its base clusters holds more than half of it
     splits = covers <= labelled / 2
     return stability, [
         _disagreeing(votes, q, largest[:, q], against[:, q], splits[:, q], holds[:, q])
@@ -328,7 +328,7 @@ def _disagreeing(
 
 
 def _named(ensemble: Ensemble, members: NDArray[np.int64], largest: NDArray[np.float64]) -> str:
-    """Members by name, the one that disagrees most first; of many, how many, too."""
+    """Names of members, the one that disagrees most first; of many, their number and the first names."""
     worst = members[np.argsort(largest[members], kind="stable")]
     names = [ensemble.members[j] for j in worst[:NAMED_MEMBERS].tolist()]
     if len(worst) == ensemble.n_members > 1:

@@ -82,8 +82,11 @@ class Links:
         few = bool((linked < _enough(weight @ heard, FEW_LINKS * n_clusters)).any())
         rows = _some_rows(weight, is_link)
         labels, weight, heard = ensemble.labels[rows], weight[rows], heard[rows]
-        matched, kappa = _cut(labels, weight, heard, party, ensemble.member_weight, solve)
-        kept = _kept(labels, weight, heard, party, ensemble.member_weight, solve)
+        # a member that labels few samples may label none of those drawn
+        known = (labels >= 0).any(axis=0)
+        drawn = (labels[:, known], weight, heard, party[known], ensemble.member_weight[known])
+        matched, kappa = _cut(*drawn, solve)
+        kept = _kept(*drawn, solve)
         inside = _pairs_inside(heard, weight)
         return cls(
             party,
@@ -233,6 +236,9 @@ def _kept(
     scores, sizes = [], []
     for p in range(heard.shape[1]):
         rows, members = heard[:, p], party == p
+        if not rows.any():
+            # no sample of this party was drawn
+            continue
         own = Ensemble.from_labels(
             labels[np.ix_(rows, members)],
             sample_weight=weight[rows],

@@ -208,8 +208,9 @@ def expected_agreement(
         return float("nan")
     # members and groups in an order that does not depend on how they were given
     order = ensemble.canonical_member_order
-    part = _some_rows(ensemble.with_fewer_copies().reorder_members(order), rng)
-    named = np.zeros(part.n_members) if groups is None else np.asarray(groups)[order]
+    named = np.zeros(ensemble.n_members) if groups is None else np.asarray(groups)[order]
+    part, kept = _some_rows(ensemble.with_fewer_copies().reorder_members(order), rng)
+    named = named[kept]
     group_of = clusters_by_first_appearance(np.unique(named, return_inverse=True)[1])
     few = np.average(part.observed.sum(axis=1), weights=part.sizes) <= FEW_MEMBERS
     of_halves, of_most = [], []
@@ -248,30 +249,27 @@ def _mean(scores: list[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
-    """The microclusters as samples with their weights; a random sample if there are many."""
+def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, NDArray[np.bool_]]:
+    """The microclusters as weighted samples, some of them if there are many; the members with a label."""
     rows = np.arange(ensemble.n_microclusters)
     if len(rows) > MAX_ROWS:
         share = ensemble.weights / ensemble.weights.sum()
         rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False, p=share))
-    return Ensemble.from_labels(
-        ensemble.labels[rows],
+    # a member that labels few samples may label none of those drawn
+    kept: NDArray[np.bool_] = np.asarray(ensemble.observed[rows].any(axis=0))
+    part = Ensemble.from_labels(
+        ensemble.labels[rows][:, kept],
         sample_weight=ensemble.weights[rows],
-        member_weight=ensemble.member_weight,
+        member_weight=ensemble.member_weight[kept],
     )
+    return part, kept
 
 
 def _partition(part: Ensemble, members: NDArray[np.int64], solve: Solve) -> NDArray[np.int64]:
     """The partition of the samples by some of the members; -1 for samples that none of them labelled."""
-    rows = part.expand(part.labels[:, np.sort(members)])
-    labelled = np.flatnonzero((rows >= 0).any(axis=1))
+    half = part.select(np.sort(members))
     labels = np.full(part.n_samples, -1)
-    if len(labelled):
-        weight = None if part.sample_weight is None else part.sample_weight[labelled]
-        half = Ensemble.from_labels(
-            rows[labelled], sample_weight=weight, member_weight=part.member_weight[np.sort(members)]
-        )
-        labels[labelled] = solve(half)
+    labels[half.has_label[half.inverse]] = solve(half.without_blank)
     return labels
 
 

@@ -39,7 +39,7 @@ class Factor(NamedTuple):
     lower_corners, upper_corners : ndarray, shape (n_quads, 4, 4)
         The same on the four positions of a quad, below the diagonal.
     inverse_pivots : ndarray, shape (n_quads, 4)
-        One over what multiplies between them.
+        One over the numbers of D, if K is L D U.
     """
 
     quads: NDArray[np.int64]

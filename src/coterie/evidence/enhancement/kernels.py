@@ -8,12 +8,12 @@ expression double. Sums over more than a tile are doubles.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
 from coterie.evidence.enhancement.factors import Factor
 from coterie.evidence.enhancement.tiles import TILE, Numbers
+from coterie.numerics.compiled import kernel, part_of_kernels
 from coterie.numerics.row_ranges import over_rows
 
 # five squared changes, five squared norms, 2 tr(C' Phi C)
@@ -23,7 +23,7 @@ N_SUMS = 11
 # ---------------------------------------------------------------- (9) by factors
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@part_of_kernels(fastmath={"contract"})
 def _forward(solved, four, begin, end, starts, rows, values, corners):
     """Multiply by the inverse of L: each row of a quad, then subtract them from the rows below."""
     for quad in range(begin, end):
@@ -74,7 +74,7 @@ def _forward(solved, four, begin, end, starts, rows, values, corners):
                 solved[o, j] = solved[o, j] - d_0 * f_0 - d_1 * f_1 - d_2 * f_2 - d_3 * f_3
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@part_of_kernels(fastmath={"contract"})
 def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
     """Multiply by the inverses of D and U: subtract the rows below from those of a quad."""
     for quad in range(end - 1, begin - 1, -1):
@@ -130,7 +130,7 @@ def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
             solved[top + 2, j], solved[top + 3, j] = f_2, f_3
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _fetch(solved, begin, end):
     """Read rows once in order, which is faster than having them fetched in the order of elimination."""
     total = 0.0
@@ -140,12 +140,12 @@ def _fetch(solved, begin, end):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _solve_panels(
     begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, r,
     degrees, panels, own, read,
 ):  # fmt: skip
-    four, surplus = np.empty((4, TILE), panels.dtype), np.zeros(TILE, panels.dtype)
+    four, surplus = np.empty((4, TILE), panels.dtype), np.empty(TILE, panels.dtype)
     for panel in range(begin, end):
         solved, left = panels[panel], panel * TILE
         for j in range(TILE):
@@ -156,7 +156,8 @@ def _solve_panels(
             low, high = quads[block], quads[block + 1]
             present = False
             for stripe in range(4 * low // TILE, (4 * high - 1) // TILE + 1):
-                present |= slots[min(stripe, panel), max(stripe, panel)] >= 0
+                slot = slots[stripe, panel] if stripe < panel else slots[panel, stripe]
+                present |= slot >= 0
             if present:
                 # stored, because a compiler leaves out what is not used
                 read[panel] = _fetch(solved, 4 * low, 4 * high)
@@ -172,13 +173,15 @@ def _solve_panels(
 # ---------------------------------------------------------------- (11), (13), (14) and the next X
 
 
-@njit(cache=True)
+@part_of_kernels()
 def _unit(value, zero, one):
-    return min(max(value, zero), one)
+    # a NaN stays
+    least = zero if value < zero else value
+    return one if least > one else least
 
 
 # the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@part_of_kernels(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, shifted, sums):
     """One pair of tiles; ``x_1`` holds the old C on the way in."""
     zero, half, one = c_1.dtype.type(0.0), c_1.dtype.type(0.5), c_1.dtype.type(1.0)
@@ -200,7 +203,7 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, 
         y = y_was + half * (c - d)
         turned[k] = y
         held = pinned[k]
-        # Y1 is E by lambda outside of Omega
+        # outside of Omega, Y1 is E times lambda
         rate = one if held else lam
         gain = one if held else inverse
         free = zero if held else w
@@ -208,7 +211,7 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, 
         p_now = gain * (a[k] - c + rate * p)
         q_now = gain * (a[k] - d + rate * q)
         z_1[k], z_2[k] = p_now, q_now
-        # Y1 - E is this by E, but E is zero in the first X
+        # Y1 - E is E times this number; in the first X, E is zero
         step = rate - (zero if held else one)
         step_was = rate - (zero if held else begun)
         change_c += w * ((c - x_1[k]) * (c - x_1[k]))
@@ -244,14 +247,14 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, 
     sums[10] = twice_smoothness
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _turn(square, flat):
     for i in range(TILE):
         for j in range(TILE):
             flat[j * TILE + i] = square[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@part_of_kernels(fastmath={"reassoc", "contract"})
 def _change(square, was, r_rows, r_columns):
     """Weighted squares of the change of a tile."""
     total = 0.0
@@ -264,14 +267,14 @@ def _change(square, was, r_rows, r_columns):
     return total
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _weigh(r_rows, r_columns, weight):
     for i in range(TILE):
         for j in range(TILE):
             weight[i * TILE + j] = r_rows[i] * r_columns[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sweep(begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored, turned, shifted, out):
     weight = np.empty(TILE * TILE, A.dtype)
     c_2, x_2, z_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
@@ -292,7 +295,8 @@ def _sweep(begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored, tur
             _turn(z_1.reshape((TILE, TILE)), z_2)
             for i in range(TILE):
                 # two samples of a microcluster are r (r - 1) pairs
-                weight[i * TILE + i] = r_1[i] * max(r_1[i] - 1, 0)
+                r_i = r_1[i]
+                weight[i * TILE + i] = r_i * (r_i - 1) if r_i > 1 else r_i * 0
         _relax(
             weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned[slot],
             shifted[slot], out[slot],

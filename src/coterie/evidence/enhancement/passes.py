@@ -19,6 +19,7 @@ from coterie.core.budget import Budget, require
 from coterie.core.errors import ParameterError
 from coterie.core.params import (
     CALLBACK,
+    STRENGTH,
     Choice,
     Domain,
     Integer,
@@ -43,7 +44,7 @@ from coterie.evidence.reliability import reliability_for
 
 DOMAINS: Mapping[str, Domain] = {
     "alpha": Real(0.0, 1.0, closed_low=False),
-    "lam": Real(0.0, closed_low=False, closed_high=False),
+    "lam": STRENGTH,
     "evidence": Choice(("lwca", "ca", "pts"), also=is_matrix, also_words="a symmetric matrix"),
     "theta": Real(0.0, closed_low=False, closed_high=False),
     "propagate": Choice((True, False)),
@@ -252,7 +253,8 @@ def minimise(
     """
     history: list[Pass] = []
     state = State.at_start(problem)
-    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * problem.scale
+    # the scale is zero if all evidence is
+    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * (problem.scale or 1.0)
     converged = settled = False
     while not converged and len(history) < max_iter:
         propagate(problem, state)  # 2
@@ -320,7 +322,7 @@ def relax(
     )  # fmt: skip
     sums += _relax_own(problem, state, lam, first)
     if first:
-        # E was zero, whatever stands for Y1
+        # E was zero, although its array held Y1
         sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
     state.norms = np.sqrt(sums[5:10])

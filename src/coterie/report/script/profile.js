@@ -36,7 +36,7 @@ if (data.profile) {
 
   function amount(value, kind) {
     if (Number.isNaN(value)) return "–";
-    if (kind === "date") return new Date(Math.round(value) * 86400000).toISOString().slice(0, 10);
+    if (kind === "date") return new Date(Math.floor(value) * 86400000).toISOString().slice(0, 10);
     if (Math.abs(value) >= 1000 && Math.abs(value) < 1e15) return count(Math.round(value)).replace("-", "−");
     return short(value);
   }

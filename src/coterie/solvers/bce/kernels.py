@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # from here on the asymptotic series of the digamma function is exact to rounding
 SERIES_FROM = 10.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def digamma(x):
     """The logarithmic derivative of the gamma function, for x > 0."""
     shift = 0.0
@@ -30,7 +31,7 @@ def digamma(x):
     return shift + math.log(x) - 0.5 / x - series
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _expected_log(gamma, out):
     """psi(gamma_h) - psi(sum gamma)."""
     total = 0.0
@@ -41,7 +42,7 @@ def _expected_log(gamma, out):
         out[h] = digamma(gamma[h]) - total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def memberships(
     labels, offsets, beta, alpha, weights, member_weight, tol, max_rounds, gamma, counts, logs
 ):

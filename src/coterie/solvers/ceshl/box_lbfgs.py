@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from coterie.core.types import FloatArray
+from coterie.numerics.compiled import kernel, part_of_kernels
 from coterie.numerics.row_ranges import over_rows
 
 # Armijo condition: share of the decrease predicted by the slope that a step must reach
@@ -307,21 +307,23 @@ def _step(
     return SparseRows(starts, columns, values, point.width), promised
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _movable(begin, slopes, starts, columns, values):
     """Entries of a block of rows that are not held at a bound if there is no slack.
 
     Returns their number in each row, columns, values and slopes, and the largest slope of the block.
     """
     height, k = slopes.shape
-    counts = np.zeros(height, dtype=np.int64)
+    counts = np.empty(height, dtype=np.int64)
     # memory pages that are not written are never allocated
     free = np.empty(height * k + 1, dtype=np.int32)
     sign = np.empty(k)
     count = 0
     for i in range(height):
         # negative: free to move; an entry of zero is where its slope is
-        sign[:] = slopes[i]
+        # not sign[:] = slopes[i]: numba compiles that, with its check of the shapes, for a second
+        for q in range(k):
+            sign[q] = slopes[i, q]
         for e in range(starts[begin + i], starts[begin + i + 1]):
             q = columns[e]
             sign[q] = 1.0 if values[e] >= 1.0 and slopes[i, q] <= 0.0 else -1.0
@@ -331,7 +333,6 @@ def _movable(begin, slopes, starts, columns, values):
             free[count] = q
             count += sign[q] < 0.0
         counts[i] = count - before
-    free = free[:count].copy()
     there, slope_there = np.empty(count), np.empty(count)
     e = 0
     for i in range(height):
@@ -343,18 +344,20 @@ def _movable(begin, slopes, starts, columns, values):
             there[e] = values[f] if f < last and columns[f] == q else 0.0
             slope_there[e] = slopes[i, q]
             e += 1
-    return counts, free, there, slope_there, _largest(slopes)
+    return counts, free[:count], there, slope_there, _largest(slopes)
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@part_of_kernels(fastmath={"nnan", "nsz"})
 def _largest(matrix):
     top = 0.0
-    for value in matrix.ravel():
-        top = max(top, abs(value))
+    for i in range(matrix.shape[0]):
+        for q in range(matrix.shape[1]):
+            size = abs(matrix[i, q])
+            top = size if size > top else top
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _beyond_slack(slack, counts, columns, values, slopes):
     """Those of the entries whose slope is not zero up to rounding, or that lie on no bound."""
     kept = np.empty(len(columns), dtype=np.bool_)
@@ -370,7 +373,7 @@ def _beyond_slack(slack, counts, columns, values, slopes):
     return remaining, columns[kept], values[kept], slopes[kept]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _values_at(starts, columns, values, entry_starts, entry_columns, width):
     """A matrix at some of its entries."""
     out = np.empty(len(entry_columns))
@@ -385,7 +388,7 @@ def _values_at(starts, columns, values, entry_starts, entry_columns, width):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _moved(
     starts, columns, values, free_starts, free_columns, slopes, weights, direction, step, width
 ):  # fmt: skip

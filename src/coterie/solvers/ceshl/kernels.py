@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _guarded(degree, least):
     """The degree itself, or a parabola that meets it at ``least`` and is half of that at zero."""
     return degree if degree >= least else 0.5 * (least + degree * degree / least)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def losses_and_means(
     starts, columns, values, edges, member_of, weights, multiplicity, least, row_weights, embedding,
     degrees, means,
@@ -61,7 +62,7 @@ def losses_and_means(
     return losses, volumes
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _nearness(point, mean):
     total = 0.0
     for t in range(len(point)):
@@ -69,7 +70,7 @@ def _nearness(point, mean):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def costs_of_degrees(
     begin, end, starts, columns, values, mass, least, degrees, embedding, means, out
 ):
@@ -90,7 +91,7 @@ def costs_of_degrees(
         out[u] = inside
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes(
     begin, end, starts, columns, values, edges, weights, degrees, embedding, means, squares, costs,
     rho, out,
@@ -102,7 +103,8 @@ def slopes(
     nearness = np.empty(k)
     row = np.zeros(k)
     for u in range(begin, end):
-        nearness[:] = 0.0
+        for q in range(k):
+            nearness[q] = 0.0
         scale = 1.0 / np.sqrt(degrees[u])
         for t in range(width):
             coordinate = embedding[u, t] * scale
@@ -127,7 +129,7 @@ def slopes(
             row[q] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes_at(
     begin, end, entry_starts, entry_columns, values, edges, member_of, weights, degrees, embedding,
     means, squares, rho, out, costs,
@@ -146,7 +148,7 @@ def slopes_at(
             out[e] = slope + 2.0 * w * w * error
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def inner_products(starts, columns, values, width):
     """Inner products of the columns of a matrix that is given by its rows."""
     table = np.zeros((width, width))

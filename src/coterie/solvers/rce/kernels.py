@@ -7,20 +7,21 @@ are cleaned to one value, members that separate it to another, because both depe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # lower bound of probabilities and of the arguments of logarithms
 FLOOR = 2.0**-52
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _error(total, lam):
     """Amount subtracted from a one, given the sum of both consensus values of a pair."""
     error = (1.0 + lam - np.sqrt((1.0 - lam) ** 2 + 2.0 * lam * total)) / (2.0 * lam)
     return min(max(error, 0.0), 1.0)
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _divergence(x, y):
     """Kullback-Leibler divergence of two coin tosses with probabilities x and y."""
     value = 0.0
@@ -31,7 +32,7 @@ def _divergence(x, y):
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clean(consensus, both, joined, seen, lam, weights, pull, sums):
     """Clean the evidence of every pair.
 
@@ -63,7 +64,7 @@ def clean(consensus, both, joined, seen, lam, weights, pull, sums):
         sums[p] = weights[p] * total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def approach(consensus, pull, towards, away, seen):
     """One multiplicative step of every pair that is neither 0 nor 1; returns the largest change.
 

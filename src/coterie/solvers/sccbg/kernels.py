@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # sweeps between two runs of conjugate gradients, and the maximum number of steps of a run
 SWEEPS_BEFORE_GRADIENTS = 4
@@ -40,7 +40,7 @@ class RowPrograms(NamedTuple):
     value: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _pace_row(starts, ends, links, fit, gain, s, w, tol, max_sweeps):
     """Coordinate descent on w'(diag(fit) + links . (s_p - s_q)^2) w - 2 gain'w from the given w."""
     k = len(s)
@@ -76,7 +76,7 @@ def _pace_row(starts, ends, links, fit, gain, s, w, tol, max_sweeps):
             break
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _gradients(starts, ends, links, w, diagonal, free, residual, x):
     """Conjugate gradients, scaled by the diagonal: x with H x = residual on the free entries."""
     k = len(w)
@@ -116,7 +116,7 @@ def _gradients(starts, ends, links, w, diagonal, free, residual, x):
         size = new
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _learn_row(starts, ends, links, fit, linear, w, s, tol, max_sweeps):
     """Minimise s'(diag(fit) + 2 (diag(E 1) - E)) s - 2 linear's, E = links . w w', from the given s.
 
@@ -181,7 +181,7 @@ def _learn_row(starts, ends, links, fit, linear, w, s, tol, max_sweeps):
             slope[p] = diagonal[p] * s[p] - 2.0 * w[p] * inside - linear[p]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pace_rows(begin, end, programs, age, S, tol, max_sweeps, W):
     """The W-step of every row, in place."""
     starts, ends, links, seen, target, value = programs
@@ -190,7 +190,7 @@ def pace_rows(begin, end, programs, age, S, tol, max_sweeps, W):
         _pace_row(starts, ends, links, fit, 0.5 * age * value, S[u], W[u], tol, max_sweeps)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def learn_rows(begin, end, programs, pull, W, tol, max_sweeps, S):
     """The S-step of every row, in place; ``pull`` is rho h, N x k."""
     starts, ends, links, seen, target, value = programs
@@ -200,7 +200,7 @@ def learn_rows(begin, end, programs, pull, W, tol, max_sweeps, S):
         _learn_row(starts, ends, links, fit, linear, W[u], S[u], tol, max_sweeps)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def row_costs(begin, end, programs, age, pull, W, S, costs):
     """The objective's share of each row."""
     starts, ends, links, seen, target, value = programs

@@ -7,18 +7,37 @@ per row. They come from the lists of the microclusters in each base cluster.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # a link this close to its threshold counts as equal to it, and a link this weak as zero
 ROUNDING = 1e-10
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+# The kernels avoid what numba compiles slowly: assignments to slices, np.full, min and max.
+
+
+@part_of_kernels()
+def _sum(values):
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+@part_of_kernels()
+def _fill(values, value):
+    for i in range(len(values)):
+        values[i] = value
+
+
+@part_of_kernels(error_model="numpy")
 def _observe(by_member, u, prior, values, seen, total):
     """Over the members that saw both u and v, the sums of their priors and of their values."""
     m, n = by_member.shape
-    seen[:] = 0.0
-    total[:] = 0.0
+    for v in range(n):
+        seen[v] = 0.0
+        total[v] = 0.0
     for i in range(m):
         if by_member[i, u] < 0:
             continue
@@ -29,7 +48,7 @@ def _observe(by_member, u, prior, values, seen, total):
             total[v] += values[i] if there else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part_of_kernels(error_model="numpy")
 def _join(base, u, first, values, support, begins, columns):
     """The sum of the values of the members that join u and v, from v = ``first`` on.
 
@@ -37,11 +56,19 @@ def _join(base, u, first, values, support, begins, columns):
     with u. Returns the number of these v.
     """
     base_clusters, starts, rows = base
-    support[first:] = 0.0
+    for v in range(first, len(support)):
+        support[v] = 0.0
     for i in range(base_clusters.shape[1]):
         q = base_clusters[u, i]
         if q >= 0:
-            begins[i] = starts[q] + np.searchsorted(rows[starts[q] : starts[q + 1]], first)
+            low, high = starts[q], starts[q + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if rows[middle] < first:
+                    low = middle + 1
+                else:
+                    high = middle
+            begins[i] = low
             for p in range(begins[i], starts[q + 1]):
                 support[rows[p]] += values[i]
     count = 0
@@ -52,7 +79,7 @@ def _join(base, u, first, values, support, begins, columns):
     return count
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _sums_inside(rows, together, apart):
     joined, inside = 0.0, 0.0
     for p in range(len(rows)):
@@ -61,7 +88,7 @@ def _sums_inside(rows, together, apart):
     return joined, inside
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+@part_of_kernels(error_model="numpy", fastmath={"reassoc"})
 def _sum_outside(labels, label, apart):
     """Sum over the microclusters to which a member gives another label."""
     total = 0.0
@@ -70,7 +97,7 @@ def _sum_outside(labels, label, apart):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part_of_kernels(error_model="numpy")
 def _disagree(base, by_member, complete, u, begins, columns, together, apart, out):
     """Every member's sum of ``together`` over the pairs that it joins and ``apart`` over the others.
 
@@ -87,17 +114,19 @@ def _disagree(base, by_member, complete, u, begins, columns, together, apart, ou
             continue
         joined, inside = _sums_inside(rows[begins[i] : starts[q + 1]], together, apart)
         if complete:
-            out[i] += joined + max(everything - inside, 0.0)
+            rest = everything - inside
+            # a NaN must reach the caller
+            out[i] += joined + (0.0 if rest < 0.0 else rest)
         else:
             out[i] += joined + _sum_outside(by_member[i], by_member[i, u], apart)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def cover(begin, end, fixed, covered):
     """Add up the pairs that each member saw, each scaled by all votes over the votes that saw it."""
     _, by_member, weights, prior = fixed
     m, n = by_member.shape
-    n_votes = prior.sum()
+    n_votes = _sum(prior)
     seen, total = np.empty(n), np.empty(n)
     for u in range(begin, end):
         _observe(by_member, u, prior, prior, seen, total)
@@ -109,14 +138,16 @@ def cover(begin, end, fixed, covered):
                     covered[u, i] += weights[u] * weights[v] * n_votes / seen[v]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def weigh(begin, end, fixed, complete, moving, disagreement, mass):
     """Overwrite W; per row its sum, and every member's disagreement."""
     base, by_member, weights, prior = fixed
     values, age, consensus, out = moving
     n = len(weights)
-    n_votes = prior.sum()
-    seen, total = np.full(n, n_votes), np.full(n, values.sum())
+    n_votes = _sum(prior)
+    seen, total = np.empty(n), np.empty(n)
+    _fill(seen, n_votes)
+    _fill(total, _sum(values))
     support, together, apart = np.empty(n), np.empty(n), np.empty(n)
     begins, columns = np.empty(len(prior), dtype=np.int64), np.empty(n, dtype=np.int32)
     for u in range(begin, end):
@@ -139,7 +170,7 @@ def weigh(begin, end, fixed, complete, moving, disagreement, mass):
         _disagree(base, by_member, complete, u, begins, used, together, apart, disagreement[u])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def learn(begin, end, fixed, complete, moving, disagreement, sums):
     """Overwrite S; per row its squared change, squared norm before, links and disagreements.
 
@@ -150,13 +181,16 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
     base, by_member, weights, prior = fixed
     values, (rho, gamma), embedding, pair_weights, consensus = moving
     n = len(weights)
-    n_votes = prior.sum()
-    seen, total = np.full(n, n_votes), np.full(n, values.sum())
-    support, together, apart = np.empty(n), np.empty(n), np.zeros(n)
+    n_votes = _sum(prior)
+    seen, total = np.empty(n), np.empty(n)
+    _fill(seen, n_votes)
+    _fill(total, _sum(values))
+    support, together, apart = np.empty(n), np.empty(n), np.empty(n)
+    _fill(apart, 0.0)
     begins, columns = np.empty(len(prior), dtype=np.int64), np.empty(n, dtype=np.int32)
     links, thresholds, squared, masses = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     old, inside, outside = np.empty(n), np.empty(n), np.empty(n)
-    half_rho, inverse_pull = 0.5 * rho, 1.0 / values.sum()
+    half_rho, inverse_pull = 0.5 * rho, 1.0 / _sum(values)
     root = np.sqrt(gamma * inverse_pull) * (1.0 + ROUNDING)
     for u in range(begin, end):
         if not complete:
@@ -203,10 +237,11 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
         sums[u, 2] = linked
         used = columns[:count]
         _disagree(base, by_member, complete, u, begins, used, together, apart, disagreement[u])
-        apart[used] = 0.0
+        for p in range(count):
+            apart[columns[p]] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+@part_of_kernels(error_model="numpy", fastmath={"reassoc"})
 def _settle(count, links, thresholds, masses, squared, old, inside, outside):
     """Set links below their thresholds to zero; fill the cost of a pair if joined, and if separated.
 
@@ -226,7 +261,7 @@ def _settle(count, links, thresholds, masses, squared, old, inside, outside):
     return changed, before, linked
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@part_of_kernels(fastmath={"reassoc"})
 def _squared_distance(one, other):
     total = 0.0
     for k in range(len(one)):
@@ -234,7 +269,7 @@ def _squared_distance(one, other):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@part_of_kernels(fastmath={"reassoc"})
 def _dot(weights, row):
     total = 0.0
     for v in range(len(row)):

@@ -249,7 +249,7 @@ class Problem:
         base = (
             ensemble.base_clusters,
             by_cluster.indptr.astype(np.int64),
-            by_cluster.indices.astype(np.int64),
+            by_cluster.indices.astype(np.int32),
         )
         by_member = np.ascontiguousarray(labels.T)
         coverage = np.ones(ensemble.n_members)

@@ -8,7 +8,8 @@ contiguous memory, and only these need divisions and logarithms.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # columns whose coordinates and distances stay in the fastest memory
 COLUMNS = 256
@@ -16,7 +17,7 @@ COLUMNS = 256
 GROUP = 32
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def learn_rows(begin, end, base, weights, fixed, moving, graph, divergence, sums):
     """Rows of B, of the members' divergences from it, and of A, which overwrites the old one.
 
@@ -31,7 +32,9 @@ def learn_rows(begin, end, base, weights, fixed, moving, graph, divergence, sums
     walk, distance = np.empty(n), np.empty(n)
     links = np.empty(n) if project else walk
     # a zero or a NaN inside one of the row's clusters must reach the divergence
-    logs = np.full(n, -np.inf)
+    logs = np.empty(n)
+    for j in range(n):
+        logs[j] = -np.inf
     columns = np.empty(n, dtype=np.int32)
     value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
     for i in range(begin, end):
@@ -39,7 +42,8 @@ def learn_rows(begin, end, base, weights, fixed, moving, graph, divergence, sums
         for p in range(count):
             logs[columns[p]] = weights[columns[p]] * np.log(value[p])
         _diverge(base, i, coverage[i], logs, divergence[i])
-        logs[columns[:count]] = -np.inf
+        for p in range(count):
+            logs[columns[p]] = -np.inf
         if project:
             _project(i, count, walk[i], distance, slope, weights, columns, value, mass, links)
         change, before, noise = _replace(weights, links, walk, graph[i])
@@ -48,7 +52,7 @@ def learn_rows(begin, end, base, weights, fixed, moving, graph, divergence, sums
         sums[i, 2] = weights[i] * noise
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def noise_rows(begin, end, base, weights, moving, graph, out):
     """Rows of B - A for the B that ``learn_rows`` computes from the same arguments."""
     n = len(weights)
@@ -60,7 +64,7 @@ def noise_rows(begin, end, base, weights, moving, graph, out):
             out[i, j] -= graph[i, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part_of_kernels(error_model="numpy")
 def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty):
     """Fill G_i, B_i, the linked columns, and B in these alone; return the number of linked columns."""
     member, scale, embedding, rho, _ = moving
@@ -85,10 +89,11 @@ def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, pe
     return count
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _evidence(base, i, member, scale, evidence):
     base_clusters, starts, rows, sizes = base
-    evidence[:] = 0.0
+    for j in range(len(evidence)):
+        evidence[j] = 0.0
     for k in range(base_clusters.shape[1]):
         q = base_clusters[i, k]
         if q >= 0:
@@ -97,13 +102,14 @@ def _evidence(base, i, member, scale, evidence):
                 evidence[rows[p]] += value
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _distances(embedding, i, distance):
     """Squared distances; two coordinates per loop, because the loop is bound by loads and stores."""
     n_coordinates, n = embedding.shape
     for left in range(0, n, COLUMNS):
         part = distance[left : left + COLUMNS]
-        part[:] = 0.0
+        for j in range(len(part)):
+            part[j] = 0.0
         for d in range(n_coordinates % 2):
             one, here = embedding[d, left : left + COLUMNS], embedding[d, i]
             for j in range(len(part)):
@@ -115,7 +121,7 @@ def _distances(embedding, i, distance):
                 part[j] += (one[j] - here) * (one[j] - here) + (two[j] - there) * (two[j] - there)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@part_of_kernels(error_model="numpy")
 def _root(mass, penalty):
     """The theta with sum_j mass_j / (penalty_j + theta) = 1.
 
@@ -125,7 +131,8 @@ def _root(mass, penalty):
     """
     theta = -np.inf
     for j in range(len(mass)):
-        theta = max(theta, mass[j] - penalty[j])
+        height = mass[j] - penalty[j]
+        theta = height if height > theta else theta
     # a few steps are enough; the cap only stops changes in the last digit
     for _ in range(100):
         total, slope = _tangent(mass, penalty, theta)
@@ -136,7 +143,7 @@ def _root(mass, penalty):
     return theta
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+@part_of_kernels(error_model="numpy", fastmath={"reassoc"})
 def _tangent(mass, penalty, theta):
     """Value and negative slope of sum_j mass_j / (penalty_j + theta)."""
     total, slope = 0.0, 0.0
@@ -148,7 +155,7 @@ def _tangent(mass, penalty, theta):
     return total, slope
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _project(i, count, own, distance, slope, weights, columns, value, mass, links):
     """The projection of B - slope G on the weighted simplex, to ``links``.
 
@@ -165,9 +172,11 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
     total, total_mass = _weigh(value[:count], mass[:count])
     if not np.isfinite(total):
         # the caller raises the error, because it knows the step
-        links[:] = np.nan
+        for j in range(len(links)):
+            links[j] = np.nan
         return
-    theta = max((total - 1.0) / total_mass, -1.0 / weights[i])
+    theta, alone = (total - 1.0) / total_mass, -1.0 / weights[i]
+    theta = alone if alone > theta else theta
     count = _keep(theta, count, columns, value, mass)
     for left in range(0, len(distance), GROUP):
         if _n_near(distance[left : left + GROUP], slope, own, theta) > 0:
@@ -179,17 +188,19 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
                     count += 1
     while True:
         total, total_mass = _weigh(value[:count], mass[:count])
-        theta = max(theta, (total - 1.0) / total_mass)
+        bound = (total - 1.0) / total_mass
+        theta = bound if bound > theta else theta
         kept = _keep(theta, count, columns, value, mass)
         if kept == count:
             break
         count = kept
-    links[:] = 0.0
+    for j in range(len(links)):
+        links[j] = 0.0
     for p in range(count):
         links[columns[p]] = value[p] - theta
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _n_near(distance, slope, own, theta):
     near = 0
     for j in range(len(distance)):
@@ -197,7 +208,7 @@ def _n_near(distance, slope, own, theta):
     return near
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _keep(theta, count, columns, value, mass):
     """Move what lies above theta to the front; returns how many."""
     kept = 0
@@ -211,7 +222,7 @@ def _keep(theta, count, columns, value, mass):
     return kept
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@part_of_kernels(fastmath={"reassoc"})
 def _weigh(value, mass):
     total, total_mass = 0.0, 0.0
     for j in range(len(value)):
@@ -220,19 +231,20 @@ def _weigh(value, mass):
     return total, total_mass
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@part_of_kernels(fastmath={"reassoc"})
 def _replace(weights, links, walk, graph):
     """Overwrite the links; return squares of the change, of the old links, and of B - A."""
     change, before, noise = 0.0, 0.0, 0.0
     for j in range(len(links)):
-        change += weights[j] * (links[j] - graph[j]) ** 2
-        before += weights[j] * graph[j] ** 2
-        noise += weights[j] * (walk[j] - links[j]) ** 2
+        moved, error = links[j] - graph[j], walk[j] - links[j]
+        change += weights[j] * (moved * moved)
+        before += weights[j] * (graph[j] * graph[j])
+        noise += weights[j] * (error * error)
         graph[j] = links[j]
     return change, before, noise
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@part_of_kernels(fastmath={"reassoc"})
 def _sum_at(values, positions):
     total = 0.0
     for p in range(len(positions)):
@@ -240,7 +252,7 @@ def _sum_at(values, positions):
     return total
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _diverge(base, i, coverage, logs, out):
     """coverage KL(A^(k)_i || B_i), A^(k)_i uniform on a base cluster; 0 where missing."""
     base_clusters, starts, rows, sizes = base
@@ -254,12 +266,12 @@ def _diverge(base, i, coverage, logs, out):
             out[k] = 0.0 if kl < 0.0 else coverage * kl
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def member_divergences(begin, end, base, weights, coverage, smoothed, divergence):
     """Every member's divergence from every row of B, times the row's coverage."""
+    logs = np.empty(len(weights))
     for i in range(begin, end):
-        logs = np.full(len(weights), -np.inf)
         for j in range(len(weights)):
-            if smoothed[i, j] != 0.0:
-                logs[j] = weights[j] * np.log(smoothed[i, j])
+            there = smoothed[i, j]
+            logs[j] = weights[j] * np.log(there) if there != 0.0 else -np.inf
         _diverge(base, i, coverage[i], logs, divergence[i])
