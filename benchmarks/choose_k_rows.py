@@ -134,12 +134,12 @@ def heavy_tails(rng: Rng, draw: int) -> Given:
     return Given(1.2 * TRIANGLE[y] + rng.standard_t(2, (300, 2)), 3)
 
 
-def genes(rng: Rng, draw: int, *, sizes: Sequence[int], n_genes: int, share: float) -> Given:
-    """Groups of patients: a share of the genes differs, genes come in correlated modules."""
+def genes(rng: Rng, draw: int, *, sizes: Sequence[int], n_genes: int, shift: float) -> Given:
+    """Groups of patients: a tenth of the genes differs between groups; genes come in correlated modules."""
     y = np.repeat(np.arange(len(sizes)), sizes)
-    modules = rng.normal(size=(len(y), 10)) @ rng.normal(size=(10, n_genes)) * 0.15
-    shift = rng.normal(size=(len(sizes), n_genes)) * (rng.random(n_genes) < share) * 1.2
-    return Given(scale(shift[y] + modules + rng.normal(size=(len(y), n_genes))), len(sizes))
+    modules = 0.15 * rng.normal(size=(len(y), 10)) @ rng.normal(size=(10, n_genes))
+    own = shift * rng.normal(size=(len(sizes), n_genes)) * (rng.random(n_genes) < 0.1)
+    return Given(scale(own[y] + modules + rng.normal(size=(len(y), n_genes))), len(sizes), y)
 
 
 def cloud(rng: Rng, draw: int, *, kind: str) -> Given:
@@ -232,10 +232,11 @@ ROWS: dict[str, Callable[[Rng, int], Given]] = {
     "12 binary columns": binary,
     "densities .3/1/3": partial(blobs, centres=1.2 * TRIANGLE, sds=(0.3, 1.0, 3.0)),
     "Student's t, 2 df, three groups": heavy_tails,
-    "genes, 38 x 3,051, two groups": partial(genes, sizes=(27, 11), n_genes=3051, share=0.1),
-    "genes, 38 x 3,051, three groups": partial(genes, sizes=(19, 8, 11), n_genes=3051, share=0.1),
-    "genes, 128 x 5,000, two groups": partial(genes, sizes=(95, 33), n_genes=5000, share=0.1),
-    "genes, 128 x 5,000, no group": partial(genes, sizes=(128,), n_genes=5000, share=0.0),
+    "genes, 38 x 3,051, two groups": partial(genes, sizes=(27, 11), n_genes=3051, shift=2.5),
+    "genes, 38 x 3,051, three groups": partial(genes, sizes=(19, 8, 11), n_genes=3051, shift=2.5),
+    "genes, 128 x 5,000, two groups": partial(genes, sizes=(95, 33), n_genes=5000, shift=2.5),
+    "genes, 128 x 5,000, close groups": partial(genes, sizes=(95, 33), n_genes=5000, shift=1.2),
+    "genes, 128 x 5,000, no group": partial(genes, sizes=(128,), n_genes=5000, shift=0.0),
     "60 points in three blobs": partial(blobs, size=20),
     "wine, scaled": wine,
     **{f"{k} separated blobs": partial(many_blobs, k=k) for k in (11, 12, 15, 20, 30)},
