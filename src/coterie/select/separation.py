@@ -238,8 +238,9 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
 def cut_depths(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
     """How many fewer neighbours lie across a border than across the weakest cut inside a cluster, K x K.
 
-    In standard deviations of the difference; infinite if no neighbours lie across. A partition has its borders where neighbours are few. So
-    borders are compared with cuts through the clusters that were also chosen to have few neighbours across.
+    In standard deviations of the difference; infinite if no neighbours lie across. A partition has its
+    borders where neighbours are few. So borders are compared with cuts through the clusters that were also
+    chosen to have few neighbours across.
     """
     n_clusters = int(labels.max()) + 1
     across = _edges(graph, labels, n_clusters)
