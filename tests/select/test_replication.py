@@ -1,6 +1,6 @@
 """Numbers of clusters that replicate in halves of the samples."""
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.preprocessing import scale
 
 from coterie.select.feature_structure import choose_from_features
-from coterie.select.replication import peaks, prediction_strength, replicated_ks
+from coterie.select.replication import peaks, replicated_ks
 
 CURVES = st.lists(st.floats(0, 1), min_size=1, max_size=12, unique=True).map(np.array)
 
@@ -31,22 +31,6 @@ def test_values_fall_between_two_peaks(values, fall):
     for left, right in pairwise(found):
         between = values[left : right + 1].min()
         assert between < max(values[left], values[right]) - fall
-
-
-PARTITIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=20).map(
-    lambda pairs: np.array(pairs).T
-)
-
-
-@given(PARTITIONS)
-def test_prediction_strength_counts_pairs(partitions):
-    labels, predicted = (np.unique(row, return_inverse=True)[1] for row in partitions)
-    shares = []
-    for cluster in np.unique(labels):
-        pairs = list(combinations(np.flatnonzero(labels == cluster), 2))
-        kept = [predicted[i] == predicted[j] for i, j in pairs]
-        shares.append(sum(kept) / len(pairs) if pairs else 0.0)
-    assert prediction_strength(labels, predicted) == pytest.approx(min(shares))
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])

@@ -3,8 +3,7 @@
 The samples are split into halves, and each half is partitioned on its own. Either partition is carried over
 to the other half and compared with the one there. How high the agreement can be depends on the number of
 clusters, in a single cloud as well. So a number of clusters replicates if the agreement has a peak at it: it
-is lower with fewer clusters and with more. It also replicates if it is the largest number at which every
-cluster is found again: the prediction strength of Tibshirani and Walther (2005).
+is lower with fewer clusters and with more.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ N_SPLITS = 10
 MIN_SAMPLES = 6
 # nearest neighbours that decide the cluster of a sample of the other half
 N_VOTERS = 5
-# share of the pairs of samples that the other half must keep together in each cluster, as usual
-STRONG = 0.8
 # standard errors by which the agreement must fall on both sides of a peak: the usual rule of one
 N_ERRORS = 1.0
 
@@ -57,16 +54,14 @@ def replicated_ks(
     largest = min(top + 1, len(X) // (2 * MIN_SAMPLES))
     if largest < 2:
         return []
-    curves, strengths = np.empty((2, N_SPLITS, 2, largest - 1))
-    for curve, strength in zip(curves, strengths, strict=True):
-        curve[:], strength[:] = _agreements(X, largest, rng)
+    curves = np.empty((N_SPLITS, 2, largest - 1))
+    for curve in curves:
+        curve[:] = _agreements(X, largest, rng)
         step()
     errors = np.sqrt(curves.var(axis=0, ddof=1).mean(axis=1) / N_SPLITS)
     ks: set[int] = set()
     for curve, error in zip(curves.mean(axis=0), errors, strict=True):
         ks |= {k + 2 for k in peaks(curve, N_ERRORS * float(error))}
-    for strength in strengths.mean(axis=0):
-        ks |= {int(k) + 2 for k in np.flatnonzero(strength >= STRONG)[-1:]}
     return sorted(k for k in ks if k <= top)
 
 
@@ -95,56 +90,33 @@ def _falls(values: FloatArray, peak: float, fall: float) -> bool:
     return bool(len(values) == 0 or (before < peak - fall).any())
 
 
-def _agreements(
-    X: FloatArray, largest: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """ARI and prediction strength of two halves at k = 2, ..., largest: round clusters, and of any shape."""
+def _agreements(X: FloatArray, largest: int, rng: np.random.Generator) -> FloatArray:
+    """ARI of the partitions of two halves at k = 2, ..., largest: of round clusters, and of any shape."""
     order = rng.permutation(len(X))
     halves = [np.sort(order[::2]), np.sort(order[1::2])]
     first, second = (Candidates(X[rows], largest + 1) for rows in halves)
     voters = _neighbours(first.X, second.X), _neighbours(second.X, first.X)
-    agreements, strengths = np.empty((2, 2, largest - 1))
+    agreements = np.empty((2, largest - 1))
     for k in range(2, largest + 1):
         partitions = first.kmeans(k), second.kmeans(k)
         carried = (
             _nearest_centre(first.X, partitions[0], second.X),
             _nearest_centre(second.X, partitions[1], first.X),
         )
-        agreements[0, k - 2], strengths[0, k - 2] = _compared(partitions, carried)
+        agreements[0, k - 2] = _mean_ari(partitions, carried)
         partitions = first.spectral(k), second.spectral(k)
         carried = _majority(partitions[0], voters[0]), _majority(partitions[1], voters[1])
-        agreements[1, k - 2], strengths[1, k - 2] = _compared(partitions, carried)
-    return agreements, strengths
+        agreements[1, k - 2] = _mean_ari(partitions, carried)
+    return agreements
 
 
-def _compared(
-    partitions: tuple[IntArray, IntArray], carried: tuple[IntArray, IntArray]
-) -> tuple[float, float]:
-    """ARI and prediction strength of each half's partition and the one carried over, averaged over halves."""
-    scores = []
-    for own, other in zip(partitions, reversed(carried), strict=True):
-        overlaps = Overlaps.of_labels(own, other, np.ones(len(own)))
-        scores.append((float(overlaps.ari()[0]), prediction_strength(own, other)))
-    agreement, strength = np.mean(scores, axis=0)
-    return float(agreement), float(strength)
-
-
-def prediction_strength(labels: IntArray, predicted: IntArray) -> float:
-    """The least share, over clusters, of the pairs of samples that ``predicted`` keeps together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie.select.replication import prediction_strength
-    >>> prediction_strength(np.array([0, 0, 1, 1, 1]), np.array([1, 1, 0, 0, 2]))
-    0.3333333333333333
-    """
-    table = np.zeros((int(labels.max()) + 1, int(predicted.max()) + 1))
-    np.add.at(table, (labels, predicted), 1)
-    sizes = table.sum(axis=1)
-    kept = (table * (table - 1)).sum(axis=1)
-    shares = np.divide(kept, sizes * (sizes - 1), out=np.zeros(len(table)), where=sizes > 1)
-    return float(shares.min())
+def _mean_ari(partitions: tuple[IntArray, IntArray], carried: tuple[IntArray, IntArray]) -> float:
+    """Agreement of each half's own partition with the one that is carried over from the other half."""
+    scores = [
+        float(Overlaps.of_labels(own, other, np.ones(len(own))).ari()[0])
+        for own, other in zip(partitions, reversed(carried), strict=True)
+    ]
+    return sum(scores) / 2
 
 
 def _nearest_centre(X: FloatArray, labels: IntArray, others: FloatArray) -> IntArray:

@@ -236,10 +236,11 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
 
 
 def cut_depths(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
-    """How many fewer neighbours lie across a border than across the weakest cut inside either cluster, K x K.
+    """How many fewer neighbours lie across a border than across the weakest cut inside a cluster, K x K.
 
-    In standard deviations of the difference. A partition has its borders where neighbours are few. So
-    borders are compared with cuts through the clusters that were also chosen to have few neighbours across.
+    In standard deviations of the difference; infinite if no neighbours lie across. A partition has its
+    borders where neighbours are few. So borders are compared with cuts through the clusters that were also
+    chosen to have few neighbours across.
     """
     n_clusters = int(labels.max()) + 1
     across = _edges(graph, labels, n_clusters)
@@ -250,9 +251,10 @@ def cut_depths(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
             inside[label] = _weakest_cut(graph[rows][:, rows])
     weakest = np.minimum(inside[:, None], inside[None, :])
     depth = np.full(weakest.shape, np.inf)
-    known = np.isfinite(weakest)
+    # an empty border is one even between unions of clusters, which have empty cuts inside
+    known = np.isfinite(weakest) & (across > 0)
     weakest, across = weakest[known], across[known]
-    depth[known] = (weakest - across) / np.sqrt(np.maximum(weakest + across, 1.0))
+    depth[known] = (weakest - across) / np.sqrt(weakest + across)
     return depth
 
 
