@@ -55,8 +55,10 @@ def run(method: str, samples: int, approximate: str | int | None) -> str:
     demands = []
 
     def noted(needed, *rest, **named):
+        granted = require(needed, *rest, **named)
+        # a demand that was refused led to grouping
         demands.append(needed)
-        return require(needed, *rest, **named)
+        return granted
 
     warnings.simplefilter("ignore")
     # the first fit loads the compiled kernels
@@ -75,7 +77,7 @@ def run(method: str, samples: int, approximate: str | int | None) -> str:
         return f"{text}: refused after {perf_counter() - start:.1f} s: {str(error)[:90]}"
     grown = getrusage(RUSAGE_SELF).ru_maxrss * 1024
     memory = f"memory {shown_bytes(grown - before)}" if grown > peak else "no new peak of memory"
-    demand = f", demanded {shown_bytes(demands[-1])}" if demands and demands[-1] > SHOWN else ""
+    demand = f", demanded {shown_bytes(max(demands))}" if max(demands, default=0) > SHOWN else ""
     grouped = model.approximation_
     rows = (
         "" if grouped is None else f", {grouped.n_groups:,} groups, distance {grouped.distance:.3f}"

@@ -205,10 +205,10 @@ def test_a_method_that_needs_too_much_memory_advises_to_group_rows():
 
 
 def two_overlapping_blobs_and_others(seed):
-    """Rows whose blobs 0 and 1 are hardly apart, and far from the other three."""
+    """Rows whose blobs 0 and 1 are near each other."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=6.0, size=(5, 4))
-    centres[1] = centres[0] + 2.4 * np.eye(4)[0]
+    centres[1] = centres[0] + 3.5 * np.eye(4)[0]
     blobs = rng.integers(0, 5, 3000)
     points = centres[blobs] + rng.normal(scale=0.7, size=(3000, 4))
     labels = []

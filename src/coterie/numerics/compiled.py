@@ -1,7 +1,8 @@
 """Functions compiled at their first call, with nothing compiled that is not used.
 
 numba compiles two wrappers for each function: one for calls from Python, and one for calls from C, which we
-never make. They take a third of the time of the first call.
+never make. The second is never
+made here, and the first only for functions that Python calls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def kernel(**options: Any) -> Any:
 
 
 def part_of_kernels(**options: Any) -> Any:
-    """Decorator of a function that only other compiled functions call.
+    """Decorator of a function that only other compiled functions call; a call from Python crashes it.
 
     Examples
     --------

@@ -39,6 +39,8 @@ KMEANS_ROUNDS = 300
 
 # a cluster of fewer samples than this share of the mean cluster is a crumb
 CRUMB = 0.1
+# a cluster divides at a gap if this many times as many samples lie midway as around the centres of the parts
+GAP = 0.5
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50
 
@@ -241,11 +243,12 @@ def finish_partition(
 
 
 def replace_crumbs(ensemble: Ensemble, labels: IntArray) -> tuple[IntArray, int]:
-    """Merge very small clusters into others, and split the widest cluster for each of them.
+    """Merge very small clusters into others, and divide a cluster with a gap for each of them.
 
-    A method may cut crumbs off instead of dividing two clusters that overlap. This is done only where the
-    label rows then lie closer together in their clusters (sum of squares), and in clusters that are less
-    uneven. So a small cluster stays if its rows differ from all others.
+    A method may cut crumbs off instead of dividing two clusters that overlap. A crumb is replaced only if
+    some cluster divides at a gap: fewer than half as many samples lie midway between the two parts as
+    around either centre. Also, the label rows must lie closer together in their clusters afterwards (sum of
+    squares), so a small cluster stays if its rows differ from all others.
 
     Parameters
     ----------
@@ -272,23 +275,49 @@ def replace_crumbs(ensemble: Ensemble, labels: IntArray) -> tuple[IntArray, int]
     ([49.0, 51.0, 60.0], 1)
     """
     count = int(labels.max()) + 1
+    least = CRUMB * float(ensemble.sizes.sum()) / count
     n_replaced = 0
     while True:
         sizes, sums, scatter = _scatter(ensemble, labels, count)
-        for crumb in np.argsort(sizes, kind="stable").tolist():
-            if sizes[crumb] >= CRUMB * sizes.sum() / count:
-                return labels, n_replaced
-            together = _squares(ensemble, sizes + sizes[crumb], sums + sums[crumb])
-            together -= scatter
-            together[crumb] = np.inf
-            merged = np.where(labels == crumb, int(np.argmin(together)), labels)
-            trial = _split_widest(ensemble, by_first_appearance(merged), None)
-            new_sizes, _, new_scatter = _scatter(ensemble, trial, count)
-            if new_sizes.min() > sizes.min() and new_scatter.sum() < scatter.sum():
-                break
-        else:
+        crumb = int(np.argmin(sizes))
+        part = None if sizes[crumb] >= least else _deepest_gap(ensemble, labels, sizes, least)
+        if part is None:
+            return labels, n_replaced
+        together = _squares(ensemble, sizes + sizes[crumb], sums + sums[crumb]) - scatter
+        together[crumb] = np.inf
+        trial = np.where(labels == crumb, int(np.argmin(together)), labels)
+        trial[part] = crumb
+        if not _scatter(ensemble, trial, count)[2].sum() < scatter.sum():
             return labels, n_replaced
         labels, n_replaced = by_first_appearance(trial), n_replaced + 1
+
+
+def _deepest_gap(
+    ensemble: Ensemble, labels: IntArray, sizes: FloatArray, least: float
+) -> IntArray | None:
+    """The rows of one part of the cluster that divides at the deepest gap; None if none has a gap."""
+    best, deepest = None, GAP
+    for cluster in np.flatnonzero(sizes >= 2 * least):
+        rows = np.flatnonzero(labels == cluster)
+        if len(rows) < 2:
+            continue
+        weights = ensemble.sizes[rows]
+        points = ensemble.incidence[rows].toarray()
+        points = points - np.average(points, axis=0, weights=weights)
+        side = _two_means(points, weights)
+        if min(weights[side].sum(), weights[~side].sum()) < least:
+            continue
+        here = np.average(points[side], axis=0, weights=weights[side])
+        there = np.average(points[~side], axis=0, weights=weights[~side])
+        # 0 at one centre, 1 at the other
+        along = (points - there) @ (here - there) / ((here - there) @ (here - there))
+        middle, first, second = (
+            float(weights[np.abs(along - centre) < 1 / 6].sum()) for centre in (0.5, 0.0, 1.0)
+        )
+        depth = middle / max(min(first, second), 1e-300)
+        if depth < deepest:
+            best, deepest = rows[side], depth
+    return best
 
 
 def _scatter(
