@@ -154,12 +154,17 @@ def _half_depths(
     within = _pooled_covariance(deviations)
     # in this metric all directions within clusters are equally wide, as in linear discriminant analysis
     weighted = np.linalg.solve(within, middles.T)
-    products = middles @ weighted
-    own = np.diag(products)
-    distances = own[:, None] + own[None, :] - 2 * products
 
     def counts(points: FloatArray, cells: IntArray) -> tuple[IntArray, IntArray]:
         """Samples near the first of two centres, and in each zone between them."""
+        inside = np.isin(cells, large)
+        # The centres of the points themselves: along directions that are known from few samples, they
+        # are nearer to each other than the centres of those samples.
+        products = centres(points[inside], cells[inside]) @ weighted
+        own = np.diag(products)
+        distances = own[:, None] + own[None, :] - products - products.T
+        # no border where the direction leads the other way
+        distances[distances <= 0] = np.nan
         near_own, near_other = np.zeros((2, len(large), len(large)), dtype=np.int64)
         between = np.zeros((len(ZONES), len(large), len(large)), dtype=np.int64)
         for i, cell in enumerate(large):
