@@ -13,7 +13,7 @@ import coterie
 from coterie import ParameterError, testing
 from coterie.solvers.methods import all_methods, find_method
 from coterie.testing import noisy_copies
-from tests.builders import degenerate
+from tests.cases import degenerate
 from tests.strategies import label_matrices
 
 pytestmark = [

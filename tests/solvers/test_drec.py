@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.drec import DREC, Mixture, Problem
-from tests.builders import few_rows, noisy_members
+from tests.builders import noisy_members
+from tests.cases import few_rows
 from tests.naive import drec as naive
 from tests.strategies import label_matrices
 

@@ -22,7 +22,8 @@ from coterie.evidence.enhancement.tiles import TILE
 from coterie.evidence.given import chosen_similarity
 from coterie.numerics import row_ranges
 from coterie.solvers.ec_cms import ECCMS
-from tests.builders import few_rows, fit_quietly, noisy_members
+from tests.builders import fit_quietly, noisy_members
+from tests.cases import few_rows
 from tests.naive import ec_cms as naive
 from tests.strategies import label_matrices
 

@@ -15,7 +15,8 @@ from coterie import Ensemble, ParameterError
 from coterie.evaluate import ari, nmi
 from coterie.solvers._label_kmeans import centres_at, centres_of, follow
 from coterie.solvers.kcc import KCC, cost_table
-from tests.builders import canonical, degenerate, members_of_sizes
+from tests.builders import canonical, members_of_sizes
+from tests.cases import degenerate
 from tests.naive import kcc as naive
 from tests.strategies import label_matrices
 

@@ -11,7 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rce import RCE
 from coterie.solvers.rce.kernels import _error
-from tests.builders import few_rows, fit_quietly, noisy_members
+from tests.builders import fit_quietly, noisy_members
+from tests.cases import few_rows
 from tests.naive import rce as naive
 
 noisy = partial(noisy_members, n=16, n_members=5, repeats=1)

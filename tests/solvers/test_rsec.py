@@ -12,7 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rsec import RSECH, RSECZ
-from tests.builders import few_rows, fit_quietly, noisy_members
+from tests.builders import fit_quietly, noisy_members
+from tests.cases import few_rows
 from tests.naive import rsec as naive
 
 noisy = partial(noisy_members, n=36, n_members=7, wrong=0.15, repeats=1)

@@ -16,7 +16,8 @@ from coterie.evaluate import ari
 from coterie.solvers.sccbg import SCCBG
 from coterie.solvers.sccbg import solver as steps
 from coterie.solvers.sccbg.kernels import learn_rows, pace_rows
-from tests.builders import canonical, degenerate, fit_quietly, in_literal_order, noisy_members
+from tests.builders import canonical, fit_quietly, in_literal_order, noisy_members
+from tests.cases import degenerate
 from tests.naive import sccbg as naive
 from tests.strategies import label_matrices
 

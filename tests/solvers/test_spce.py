@@ -16,7 +16,8 @@ from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.numerics import row_ranges
 from coterie.solvers.spce import SPCE
 from coterie.solvers.spce import solver as steps
-from tests.builders import few_rows, fit_quietly, noisy_members
+from tests.builders import fit_quietly, noisy_members
+from tests.cases import few_rows
 from tests.naive import spce as naive
 from tests.strategies import label_matrices
 
