@@ -117,7 +117,7 @@ def long_sticks(seed):
         (binary_columns, 4),
         (long_sticks, 3),
         (sheared, 4),
-        (overlapping, 3),
+        (lambda seed: overlapping(seed + 1), 3),
     ],
     ids=[
         *("outliers", "densities", "heavy tails", "60 points", "binary", "long sticks"),

@@ -145,6 +145,18 @@ def test_separation_grows_with_the_distance_and_with_the_number_of_samples():
     assert measured(200, 0) < 0 < measured(200, 4) < measured(200, 6) < measured(800, 6)
 
 
+def test_clusters_of_few_samples_in_many_columns_are_separated():
+    # the centres of halves are known from ten samples each
+    labels = np.repeat([0, 1], [20, 18])
+    values = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(38, 60))
+        X[:, :20] += 1.2 * labels[:, None]
+        values.append(structure.separation(X, labels, rng))
+    assert min(values) > 1.0
+
+
 def test_separation_of_two_far_points_can_be_counted():
     # all samples lie at the two centres: (n/4 - 0) / sqrt(n/4) for each half, and sqrt(2) for two halves
     labels = np.repeat([0, 1], 50)

@@ -163,8 +163,6 @@ def _half_depths(
         products = centres(points[inside], cells[inside]) @ weighted
         own = np.diag(products)
         distances = own[:, None] + own[None, :] - products - products.T
-        # no border where the direction leads the other way
-        distances[distances <= 0] = np.nan
         near_own, near_other = np.zeros((2, len(large), len(large)), dtype=np.int64)
         between = np.zeros((len(ZONES), len(large), len(large)), dtype=np.int64)
         for i, cell in enumerate(large):
