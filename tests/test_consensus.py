@@ -612,7 +612,7 @@ def test_no_structure_is_not_called_a_reliable_partition():
     assert model.n_clusters_ == 1
     assert not model.verdict_.reliable
     assert str(model.verdict_) == (
-        "No structure was found. All samples are in one cluster, so there is no partition to "
+        "No separate clusters were found. All samples are in one cluster, so there is no partition to "
         "rely on."
     )
     asked = ConsensusClustering(1, n_members=5, random_state=0).fit(noise).verdict_

@@ -368,7 +368,7 @@ class FitSteps(PrototypeSteps):
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
             chosen = hasattr(self, "selection_") and not self.selection_.structure
-            return Verdict.of_one_cluster("No structure was found." if chosen else "")
+            return Verdict.of_one_cluster("No separate clusters were found." if chosen else "")
         groups = [plan.group for plan in pool.plans]
         agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
         doubts = [size_doubt(solver.cluster_votes_)]
